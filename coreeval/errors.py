@@ -10,6 +10,8 @@
     - CredentialError       a key that is missing or refused
     - UntrustedEndpoint     a variable would go to an endpoint that nobody has agreed to
     - UnacceptedHooks       a schedule's hooks are not the ones that were accepted
+    - PluginError           a plugin is missing, or is not what its protocol asks for
+    - UnallowedPlugin       a config names code of others that nobody has agreed to run
     - RunStateError         this run cannot be started or resumed as asked
     - ReleaseError          this release cannot be made or read as asked
     - CassetteError         this cassette cannot be made or read as asked
@@ -18,6 +20,7 @@
     - RunCorrupt            run.db or the call store is damaged
     - ReviewOpen            a person has yet to decide about samples
     - ModelUnusable         a model that no retry will bring back
+    - PluginFailed          the code of a plugin raised an error, or returned what it may not
     - BudgetSpent           another call would cost more than the budget has left (exit 3)
   x GateNotMet            what must be so before a release is not so yet (exit 4)
   x Interrupted           stopped by a signal; resumable (exit 130)
@@ -140,6 +143,18 @@ class UnacceptedHooks(UsageError):
     kind = "unaccepted_hooks"
 
 
+class PluginError(UsageError):
+    """A plugin is missing, cannot be imported, or does not fit its protocol."""
+
+    kind = "plugin"
+
+
+class UnallowedPlugin(UsageError):
+    """A config names a plugin, and nobody has agreed to run its code."""
+
+    kind = "unallowed_plugin"
+
+
 class RunStateError(UsageError):
     """The run cannot be started or resumed in the way that was asked."""
 
@@ -187,6 +202,12 @@ class BudgetSpent(RunError):
 
     exit_code = 3
     kind = "budget"
+
+
+class PluginFailed(RunError):
+    """The code of a plugin raised an error, or returned what its protocol does not allow."""
+
+    kind = "plugin_failed"
 
 
 class ModelUnusable(RunError):

@@ -109,6 +109,11 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
         if role in clients:
             return players[role](task, clients[role], materials.prompts)
+        model = materials.models.for_role(role)
+        if model.is_plugin:
+            from coreeval.agents.plugin_role import open_plugin_role  # for few configs
+
+            return open_plugin_role(role, model, task, materials.run.seed)
         from coreeval.agents.offline.build import offline_role  # for few configs
 
         return offline_role(
@@ -150,7 +155,7 @@ def _open_batch_judge(task: Task, materials: TeamInputs) -> LLMBatchLabelJudge |
     An answer that stayed invalid in all draws is not asked for again by the batch's other samples.
     """
     config = materials.models.for_role("label_judge")
-    if config.is_rule_based or not labels_in_batches(materials.run, materials.prompts, task):
+    if not config.is_asked or not labels_in_batches(materials.run, materials.prompts, task):
         return None
     client = materials.exchange.open_client(config, "label_judge", settle=True)
     return LLMBatchLabelJudge(task, client, materials.prompts)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
     from pydantic import JsonValue
 
+    Slice = slice[int | None, int | None, int | None]
+else:
+    Slice = slice  # which takes no types before Python 3.14
+
 Cell = str | int | float | bool | date | datetime | tuple[str, ...] | None
 """A value of a table; None if it is missing."""
 CellKind = Literal["text", "integer", "number", "boolean", "date", "time", "texts"]
@@ -124,8 +128,7 @@ class Table:
             "texts": pa.list_(pa.string()),
         }
         fields = [pa.field(name, types[kind]) for name, kind in self._columns.items()]
-        cells = zip(*self._rows, strict=True) if self._rows else ((),) * len(fields)
-        arrays = [pa.array(each, field.type) for each, field in zip(cells, fields, strict=True)]
+        arrays = [pa.array(self[name], types[kind]) for name, kind in self._columns.items()]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields, {"title": self._title}))
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -154,8 +157,8 @@ class Table:
     @overload
     def __getitem__(self, key: str) -> tuple[Cell, ...]: ...
     @overload
-    def __getitem__(self, key: slice) -> "Table": ...
-    def __getitem__(self, key: int | str | slice) -> "dict[str, Cell] | tuple[Cell, ...] | Table":
+    def __getitem__(self, key: Slice) -> "Table": ...
+    def __getitem__(self, key: int | str | Slice) -> "dict[str, Cell] | tuple[Cell, ...] | Table":
         """Return a row as a dict, the values of a column, or a table of some rows.
 
         Raises:

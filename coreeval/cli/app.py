@@ -29,7 +29,7 @@ COMMANDS = (
     "demo", "init", "validate", "estimate", "refresh", "resume", "retry", "evaluate", "status",
     "runs", "trace", "view", "release", "verify", "review", "annotate", "diff", "gate", "export",
     "push", "cassette", "takedown",
-    "prompts", "models", "calls", "gdelt", "detect", "schedule", "docs",
+    "prompts", "models", "plugins", "calls", "gdelt", "detect", "schedule", "docs",
 )  # fmt: skip
 """Commands and command groups in the order of the help; each has a module in `coreeval.cli`."""
 HOMES = {
@@ -42,6 +42,9 @@ HOMES = {
 
 
 _STOPPED = "stopped by Ctrl-C"
+ALLOW_PLUGINS = "--allow-plugins"
+_ANYWHERE = (DEBUG, ALLOW_PLUGINS)
+"""Options that are accepted before a command and after it."""
 
 
 def _version(wanted: bool) -> None:
@@ -55,6 +58,10 @@ def _version(wanted: bool) -> None:
 def options(
     context: typer.Context,
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
+    allow_plugins: Annotated[
+        bool,
+        typer.Option(ALLOW_PLUGINS, help="Run the plugins that a config names, and remember this."),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -118,8 +125,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     as_json, debug = "--json" in given, DEBUG_ASKED.set(DEBUG in given)
-    given = [argument for argument in given if argument != DEBUG]  # accepted anywhere
+    agrees = ALLOW_PLUGINS in given
+    given = [argument for argument in given if argument not in _ANYWHERE]
     try:
+        if agrees:
+            _allow_plugins(True)
         return app(given)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         note_traceback(error)
@@ -128,7 +138,15 @@ def main(arguments: list[str] | None = None) -> int:
         return told.exit_code
     finally:
         DEBUG_ASKED.reset(debug)
+        if agrees:
+            _allow_plugins(False)
         _close_tracing()
+
+
+def _allow_plugins(agreed: bool) -> None:
+    from coreeval.tools.plugins import allow_named_plugins  # for few commands
+
+    allow_named_plugins(agreed)
 
 
 def _close_tracing() -> None:

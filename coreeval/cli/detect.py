@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from coreeval.cli.detect_dose import dose
 from coreeval.cli.detect_finetune import finetune
@@ -20,15 +21,39 @@ from coreeval.cli.options import (
     SetOption,
     TrustOption,
     UnpricedOption,
+    allow_given,
     budget_overrides,
     with_trusted_endpoints,
 )
 from coreeval.cli.output import AsJson
+from coreeval.config.plugins import parse_plugin
 from coreeval.errors import UsageError
-from coreeval.evaluation.detectors import ASKED
+from coreeval.evaluation.detectors import ASKED, find_detector
 from coreeval.evaluation.detectors.base import Detector
 
-detect = typer.Typer(name="detect", help="Measure how much of a score is due to memory.")
+
+class _DetectGroup(TyperGroup):
+    """The detectors; one of a plugin is found when it is named: `plugin:NAME` or `module:Class`."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - typer hides the classes
+        """Return the command of a name."""
+        found = super().get_command(ctx, cmd_name)
+        return found if found or not parse_plugin(cmd_name) else _open_plugin_command(cmd_name)
+
+
+def _open_plugin_command(name: str) -> object:
+    """Return the command that runs a plugin's detector, which a person has named here."""
+    allow_given("detectors", name)
+    found = find_detector(name)
+    assert found, "the name is a plugin's"
+    made = typer.Typer(add_completion=False, rich_markup_mode=None)
+    made.command(name)(_make_command(found))
+    return typer.main.get_command(made)
+
+
+detect = typer.Typer(
+    name="detect", cls=_DetectGroup, help="Measure how much of a score is due to memory."
+)
 METRICS = (
     "exact_match, exact_match_squad, token_f1, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.options import PlaceArgument, ReleaseArgument
+from coreeval.cli.options import PlaceArgument, ReleaseArgument, allow_given
 from coreeval.cli.output import AsJson, Document, brief, show
 from coreeval.tools.extras import require_extra
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from coreeval.releases.exports.hub import PushResult
 
 
-_FORMATS = "hf, lm-eval, inspect, junit, csv, spreadsheet or jsonl"
+_FORMATS = "hf, lm-eval, inspect, junit, csv, spreadsheet, jsonl, or a plugin:NAME"
 _NEXT = {
     "hf": "load_dataset('{out}', '{arm}')",
     "lm-eval": "lm-eval run --include_path {out} --tasks coreeval_{slug} --model ...",
@@ -44,6 +44,7 @@ def export(
     """Write a run or a release for another tool."""
     from coreeval.api.exports import export as write
 
+    allow_given("exports", to)
     made = write(source, to=to, out=out)
     show(made.document, as_json, lambda: "\n".join(_export_lines(made)))
 

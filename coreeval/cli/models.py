@@ -97,11 +97,13 @@ OUTCOMES = {
 STATES = {
     "usable": "ok",
     "rules": "rules",
+    "plugin": "plugin",
     "recorded": "recorded",
     "local": "ok",
 }
 UNCHECKED = {
     "rules": "played by built-in rules: nothing to check",
+    "plugin": "played by a plugin, which is not run here",
     "local": "weights on this machine: complete, and they fit into memory; not loaded",
     "recorded": "recorded answers: the file is readable; no calls made",
 }

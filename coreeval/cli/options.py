@@ -15,6 +15,7 @@ from coreeval.cli.output import note, one_line, plain
 from coreeval.errors import UntrustedEndpoint, UsageError
 
 if TYPE_CHECKING:
+    from coreeval.config.plugins import PluginGroup
     from coreeval.evaluation.benchmarks.subset import Subset
 
 LARGEST_COUNT = 10**9
@@ -230,6 +231,20 @@ def budget_overrides(budget: float | None, allow_unpriced: bool) -> Iterator[str
 def budget_arguments(budget: float | None) -> list[str]:
     """Return the option about the budget as command line words."""
     return [] if budget is None else ["--budget", f"{budget:g}"]
+
+
+def allow_given(group: "PluginGroup", text: str) -> None:
+    """Agree to run a plugin that a person names on the command line.
+
+    Raises:
+        PluginError: there is no such plugin.
+    """
+    from coreeval.config.plugins import PluginUse, parse_plugin
+
+    if name := parse_plugin(text):
+        from coreeval.tools.plugins import allow_plugin
+
+        allow_plugin(PluginUse(group, name))
 
 
 T = TypeVar("T")

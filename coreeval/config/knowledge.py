@@ -5,11 +5,12 @@ It says how the services on a network are asked, how patiently, and for how much
 
 import re
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
     Field,
+    JsonValue,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
@@ -18,6 +19,7 @@ from pydantic import (
 from coreeval.config.base import Count, Section
 from coreeval.config.dates import as_utc
 from coreeval.config.models import split_address
+from coreeval.config.plugins import check_choice
 from coreeval.schema import Precision
 
 DOC_SERVICE_URL = "https://api.gdeltproject.org/api/v2/doc/doc"
@@ -125,7 +127,9 @@ class ArticlesConfig(Section):
         return self
 
 
-BackendName = Literal["local", "bigquery", "doc"]
+Backend = Literal["local", "bigquery", "doc"]
+BackendName = Annotated[str, AfterValidator(check_choice(get_args(Backend)))]
+"""The name of a built-in backend, or of a plugin."""
 TextDepth = Literal["headline", "description", "article"]
 UtcMoment = Annotated[datetime, AfterValidator(as_utc)]
 
@@ -152,15 +156,21 @@ class ControlWindow(Section):
     the start of `knowledge.window`. A target without a known cutoff is an error."""
 
 
+_LATER_KEYS: Final[dict[str, object]] = {"documents": "excerpts", "options": {}}
+
+
 class KnowledgeConfig(Section):
     """The sources of news."""
 
     backends: Annotated[tuple[BackendName, ...], Field(min_length=1)] = ("local",)
     """The backends in order; a query without results goes on to the next: `local`
-    (docs/knowledge.md), `bigquery` (docs/bigquery.md), `doc` (docs/doc_api.md)."""
+    (docs/knowledge.md), `bigquery` (docs/bigquery.md), `doc` (docs/doc_api.md), or a plugin's as
+    `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str | None = None
-    """For `local`: a store made by `coreeval gdelt sync`, or a folder of GDELT files. None: the
-    workspace's own store."""
+    """For `local`: a store made by `coreeval gdelt sync`, or a folder of GDELT files; plugins get
+    it too. None: the workspace's own store."""
+    options: dict[str, JsonValue] = {}
+    """Settings for the backends that are plugins; keys and passwords are refused."""
     bigquery: BigQueryConfig = BigQueryConfig()
     """How GDELT's tables on BigQuery are queried."""
     doc: DocConfig = DocConfig()
@@ -193,11 +203,12 @@ class KnowledgeConfig(Section):
     """A file of names and evidence ids that must not be used, one per line (docs/safety.md)."""
 
     @model_serializer(mode="wrap")
-    def _omit_usual_documents(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave out the usual value, so that runs from before there was another keep their hash."""
+    def _omit_usual_values(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out usual values of later keys, so that runs from before them keep their hash."""
         said: dict[str, object] = dump(self)
-        if said.get("documents") == "excerpts":
-            del said["documents"]
+        for key, usual in _LATER_KEYS.items():
+            if said.get(key) == usual:
+                del said[key]
         return said
 
     @model_validator(mode="after")

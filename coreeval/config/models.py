@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from coreeval.config.base import Count, Section
 from coreeval.config.dates import DateText
+from coreeval.config.plugins import PROVIDER, parse_plugin
 from coreeval.schema import RoleName
 
 
@@ -139,6 +140,7 @@ def hide_folder(model: str) -> str:
     return f"{provider}{colon}{PurePath(name).name}" if is_path else model
 
 
+MODEL_SPELLING: Final = "plugin:NAME or plugin:module:Class"
 OWN_CODE: Final = "python"
 """Stands for the provider of a role that a caller's own code plays: `python:package.Class`."""
 ON_THIS_MACHINE: Final = frozenset({"replay", "hf"})
@@ -150,8 +152,9 @@ class ModelConfig(Section):
 
     model: str
     """`openai:NAME`, `anthropic:NAME`, any provider of LangChain, `hf:WEIGHTS`, `replay:FILE`
-    (recorded answers), `offline` (rules) or `spacy` (extractor only). A target may also be
-    `offline:NAME`, a small classifier fitted here (docs/targets.md)."""
+    (recorded answers), `offline` (rules), `spacy` (extractor only) or `plugin:NAME`
+    (docs/plugins.md). A target may also be `offline:NAME`, a small classifier fitted here
+    (docs/targets.md)."""
     base_url: PlainUrl | None = None
     """Any endpoint with the provider's API, as a URL without user, password or query. None: the
     provider's own."""
@@ -230,6 +233,22 @@ class ModelConfig(Section):
         """Return whether our own rules play this model: no key, no messages, no call store."""
         return self.provider in {"offline", "spacy"}
 
+    @property
+    def is_plugin(self) -> bool:
+        """Return whether a plugin plays this model: `plugin:NAME` or `plugin:module:Class`."""
+        return self.provider == PROVIDER
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether this is a model that is asked: neither our rules nor a role's plugin."""
+        return not (self.is_rule_based or self.is_plugin)
+
+    @model_validator(mode="after")
+    def _check_plugin(self) -> Self:
+        if self.is_plugin and parse_plugin(self.model) is None:
+            raise ValueError(f"{self.model!r} does not name a plugin: write {MODEL_SPELLING}")
+        return self
+
 
 ROLES: tuple[RoleName, ...] = (
     "extractor",
@@ -263,6 +282,11 @@ class TargetConfig(ModelConfig):
     def is_embedded(self) -> bool:
         """Return whether this is `offline:NAME`, a small classifier fitted here."""
         return self.provider == "offline"
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether it is asked through the call store, as plugins for targets are too."""
+        return not self.is_rule_based
 
 
 def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
@@ -327,6 +351,11 @@ class ModelsConfig(Section):
     def measured_targets(self) -> list[TargetConfig]:
         """Return the targets that verdicts are about: all but the references."""
         return [target for target in self.targets if target.role == "target"]
+
+    @property
+    def unasked_roles(self) -> list[RoleName]:
+        """Return the roles for which no model is asked: our rules or plugins play them."""
+        return [role for role in ROLES if not self.for_role(role).is_asked]
 
     @property
     def rule_based_roles(self) -> list[RoleName]:

@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from coreeval.config.base import MOST, Count, Section, SplitName
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ROLES, ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
+from coreeval.config.plugins import check_choice
 from coreeval.config.schedule import ScheduleConfig
 from coreeval.schema import Flag, Language, Pipeline, Policy, Seed
 
@@ -40,14 +41,21 @@ class LicenceConfig(Section):
     """Whether a release may contain the original texts."""
 
 
+DatasetFormat = Literal[
+    "tweeteval", "mrpc", "rte", "squad", "mmlu", "finqa", "ectsum",
+    "jsonl", "csv", "tsv", "parquet", "hf",
+]  # fmt: skip
+FormatName = Annotated[str, AfterValidator(check_choice(get_args(DatasetFormat)))]
+"""The name of a built-in format, or of a plugin."""
+
+
 class DatasetConfig(Section):
     """The location of the benchmark, and how to read it."""
 
-    format: Literal[
-        "tweeteval", "mrpc", "rte", "squad", "mmlu", "finqa", "ectsum",
-        "jsonl", "csv", "tsv", "parquet", "hf",
-    ]  # fmt: skip
-    """The format of the benchmark (docs/datasets.md). `hf` needs the extra `hf`."""
+    format: FormatName
+    """The format of the benchmark (docs/datasets.md): `tweeteval`, `mrpc`, `rte`, `squad`, `mmlu`,
+    `finqa`, `ectsum`, `jsonl`, `csv`, `tsv`, `parquet`, `hf` (extra `hf`), or a plugin's as
+    `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str
     """A folder or file. For `hf`: the name of the dataset, or a folder with its files, without
     links that lead out of it."""

@@ -25,7 +25,7 @@ from coreeval.evaluation.decomposition import (
     measure_losses,
 )
 from coreeval.evaluation.decomposition.losses import MIN_SAMPLES
-from coreeval.evaluation.detectors import TARGET_DETECTORS
+from coreeval.evaluation.detectors import TARGET_DETECTORS, list_target_detectors
 from coreeval.evaluation.detectors.base import ANY_OTHER, Detector, Finding, Json, MemoryFinding
 from coreeval.evaluation.excess import MIN_OTHERS, TargetStanding, measure_excess
 from coreeval.evaluation.label_scores import mean_of_templates, resample
@@ -156,7 +156,8 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
         targets: The targets, in the order of the rows.
         report: report.json, or the parts of it that the detectors read.
     """
-    found = [(detector, list(detector.find(report))) for detector in TARGET_DETECTORS]
+    detectors = list_target_detectors(report)
+    found = [(detector, list(detector.find(report))) for detector in detectors]
     return DetectorAgreement(
         rows=tuple(
             AgreementRow(
@@ -167,7 +168,7 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
             )
             for target in targets
         ),
-        asks={each.key: each.question for each in TARGET_DETECTORS},
+        asks={each.key: each.question for each in detectors},
         calibration=load_calibration(),
     )
 

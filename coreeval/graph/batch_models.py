@@ -130,7 +130,7 @@ class BatchModels:
             load_run_prices(self._run.config),
         )
         for config in _list_configs(self._run):
-            if config.is_rule_based or config.is_on_this_machine:
+            if config.is_rule_based or config.is_plugin or config.is_on_this_machine:
                 continue
             model = open_model(config, trusted=trusted)
             yield model, find_price(config, prices)

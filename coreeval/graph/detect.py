@@ -46,6 +46,7 @@ from coreeval.models import record_calls
 from coreeval.runs.manifest import Manifest
 from coreeval.tasks import kind_of
 from coreeval.tools.loops import run_coroutine
+from coreeval.tools.plugin_origin import PluginOrigin
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -112,6 +113,9 @@ def plan_detection(
             where="models.targets",
             hint=f"add one: {command('evaluate', files.root)} --target provider:name",
         )
+    if detector.plugin:
+        origin = PluginOrigin.model_validate(detector.plugin["origin"])
+        manifest = manifest.name_plugins([origin])
     return DetectionPlan(
         detector=detector, files=files, manifest=manifest, setup=setup, targets=chosen
     )

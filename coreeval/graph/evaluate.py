@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coreeval.config import TargetConfig, parse_target
+from coreeval.config.plugins import PluginUse, parse_plugin
 from coreeval.errors import ConfigError, RunStateError
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary, execute, open_store
 from coreeval.graph.run import lock_opened_run, open_run, open_workspace
@@ -12,6 +13,7 @@ from coreeval.graph.run_origin import apply_added_targets
 from coreeval.graph.setup import Setup, check_targets
 from coreeval.graph.state import ASKING_NODES
 from coreeval.runs.manifest import Evaluation, Manifest
+from coreeval.tools.plugins import allow_plugin, permit_plugins
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -72,7 +74,9 @@ class EvaluationPlan:
 def prepare_evaluation(
     run_dir: Path | str, targets: Sequence[str], budget_usd: float | None
 ) -> EvaluationPlan:
-    """Return a run with the named targets, or with all that it knows; nothing is written.
+    """Return a run with the named targets, or with all that it knows; no file of it is written.
+
+    Whoever names a plugin as a target agrees to run it.
 
     Raises:
         RunStateError: there is no run.
@@ -83,6 +87,8 @@ def prepare_evaluation(
     given = [parse_target(text, base=Path.cwd()) for text in targets]
     for target in given:
         _refuse_other(target, known.setdefault(target.model, target))
+        if target.is_plugin:
+            allow_plugin(PluginUse("targets", parse_plugin(target.model) or "", "--target"))
     asked = tuple(dict.fromkeys(target.model for target in given)) or tuple(known)
     if not asked:
         raise ConfigError(
@@ -95,10 +101,12 @@ def prepare_evaluation(
     new = [known[name] for name in asked if name not in own]
     added = (*before.added, *(target.model_dump(mode="json", exclude_none=True) for target in new))
     manifest = manifest.model_copy(update={"evaluation": Evaluation(added=added, asked=asked)})
+    config = apply_added_targets(config, manifest)
+    plugins = permit_plugins(config, open_workspace(manifest))
     return EvaluationPlan(
         files=files,
-        manifest=manifest,
-        setup=replace(setup, config=apply_added_targets(config, manifest)),
+        manifest=manifest.name_plugins(plugins),
+        setup=replace(setup, config=config, plugins=tuple(plugins)),
     )
 
 

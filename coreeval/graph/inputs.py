@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from coreeval.agents.events import MOST_REPORTS, MOST_REPORTS_OF_TWEET, Similarity
 from coreeval.config import Config
+from coreeval.config.plugins import parse_plugin
 from coreeval.errors import ConfigError, DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, list_splits, list_targets
 from coreeval.graph.event_offers import EventOffers
@@ -52,6 +53,8 @@ class _NullBackendObserver:
     def on_fetch(self, backend: str, answer: Retrieval) -> None: ...
 
 
+ENGLISH_BACKENDS: Final = ("bigquery", "doc")
+"""Those that search English news alone."""
 NULL_BACKEND_OBSERVER: BackendObserver = _NullBackendObserver()
 
 
@@ -88,7 +91,7 @@ def open_news(
                 if local.unsearchable:
                     observer.on_note(local.unsearchable)
             else:
-                sources.append(_open_remote(setup, backend, workspace, observer))
+                sources.append(_open_other(setup, backend, workspace, observer))
             opened.callback(sources[-1].close)
         if local and len(sources) == 1:
             local.require(setup.window)
@@ -99,7 +102,7 @@ def open_news(
 def _refuse_english_backends(setup: Setup) -> None:
     """Raise an error if a backend that searches English news alone is to find other news."""
     language = setup.task.language
-    remote = [name for name in setup.config.knowledge.backends if name != "local"]
+    remote = [name for name in setup.config.knowledge.backends if name in ENGLISH_BACKENDS]
     if remote and language != ENGLISH:
         raise ConfigError(
             f"{' and '.join(remote)} search only English news, but the benchmark is in "
@@ -128,9 +131,19 @@ def _open_local(setup: Setup, workspace: Workspace) -> LocalKnowledge:
     )
 
 
-def _open_remote(
+def _open_other(
     setup: Setup, backend: str, workspace: Workspace, observer: BackendObserver
 ) -> KnowledgeSource:
+    if plugin := parse_plugin(backend):
+        from coreeval.tools.gdelt.plugin_source import open_plugin_source  # for few configs
+
+        return open_plugin_source(
+            plugin,
+            setup.config,
+            setup.task.language,
+            workspace.cache,
+            heard=lambda answer: observer.on_fetch(backend, answer),
+        )
     source = (
         _open_bigquery(setup, workspace, observer) if backend == "bigquery" else _open_doc(setup)
     )

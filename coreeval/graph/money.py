@@ -20,7 +20,7 @@ def list_asked_models(config: Config) -> list[ModelConfig]:
     """Return the models that a run asks: those of roles, targets and judges."""
     models = config.models
     asked = (*(models.for_role(role) for role in ROLES), *models.targets, *config.detect.judges)
-    return [model for model in asked if not model.is_rule_based]
+    return [model for model in asked if model.is_asked]
 
 
 def list_price_remarks(config: Config, today: date) -> list[str]:
@@ -48,7 +48,7 @@ def describe_sample_limit(config: Config) -> list[str]:
     prices, dear = load_run_prices(config), dict[str, tuple[float, list[str]]]()
     for role in ROLES:
         model = config.models.for_role(role)
-        price = None if model.is_rule_based else find_price(model, prices)
+        price = find_price(model, prices) if model.is_asked else None
         most = worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0
         if most > limit:
             dear.setdefault(model.model, (most, []))[1].append(role)

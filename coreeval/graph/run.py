@@ -359,6 +359,7 @@ def build_manifest(
         workspace=str(workspace.root),
         limit=limit,
         batching=setup.config.run.batch is not None,
+        plugins=setup.plugins,
         parent=parent,
     )
 

@@ -5,6 +5,7 @@ decides which samples a run may keep.
 """
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -100,7 +101,16 @@ def list_changes(manifest: Manifest, setup: Setup) -> list[str]:
         found.append(f"the task {setup.config.task}")
     if _has_data_changed(manifest, setup):
         found.append(f"the benchmark {setup.config.dataset.path}")
-    return found
+    return [*found, *_list_plugin_changes(manifest, setup)]
+
+
+def _list_plugin_changes(manifest: Manifest, setup: Setup) -> Iterator[str]:
+    """Yield the plugins that are of another version than when the run began."""
+    before = {(each.group, each.name): each.identity for each in manifest.plugins}
+    for origin in setup.plugins:
+        known = before.get((origin.group, origin.name), origin.identity)
+        if known != origin.identity:
+            yield f"the plugin {origin.name} ({known} is now {origin.identity})"
 
 
 def hash_file(path: Path) -> str:

@@ -47,6 +47,8 @@ from coreeval.tools.endpoints import (
     service_pairs,
 )
 from coreeval.tools.extras import check_extra
+from coreeval.tools.plugin_origin import PluginOrigin
+from coreeval.tools.plugins import permit_plugins
 from coreeval.tools.trust import TrustRecord
 from coreeval.tools.workspace import Workspace
 
@@ -69,6 +71,8 @@ class Setup:
     target_dates: tuple[TargetDates, ...]
     now: datetime
     rules: SafetyRules
+    plugins: tuple[PluginOrigin, ...] = ()
+    """The plugins that the config names; a person has agreed to run them."""
 
 
 def set_up(
@@ -84,11 +88,14 @@ def set_up(
         config: The config.
         now: The time at which it is read.
         began: Manifest of the run that it belongs to, whose window is kept.
-        workspace: Its takedown list applies in addition to the config's.
+        workspace: Its takedown list applies in addition to the config's, and it remembers which
+            plugins may run.
 
     Raises:
+        UnallowedPlugin: nobody has agreed to run a plugin that the config names.
         UsageError: something in the config is not valid.
     """
+    plugins = permit_plugins(config, workspace)
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
     task = load_task(config.task, config.dataset.target, config.dataset.language)
     _check_pipeline(config, prompts, task)
@@ -103,6 +110,7 @@ def set_up(
         target_dates=fixed.targets,
         now=now,
         rules=load_rules(config, workspace),
+        plugins=tuple(plugins),
     )
 
 
@@ -115,7 +123,7 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
         both = ROLES_OF_PROMPT[name]
         models = [config.models.for_role(one) for one in both]
         asked = {repr(model) for model in models if model.provider != "replay"}
-        if any(model.is_rule_based for model in models) or len(asked) > 1:
+        if not all(model.is_asked for model in models) or len(asked) > 1:
             raise ConfigError(
                 f"{' and '.join(both)} share one call, so both need the same model",
                 where=f"run.pipeline and models.{role}",
@@ -323,10 +331,12 @@ def check_reachable(
 
     Raises:
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
+        UnallowedPlugin: nobody has agreed to run a plugin that the config names.
         CredentialError: a key is missing.
         ModelUnusable: an endpoint does not respond.
         ConfigError: a provider does not exist, or the budget cannot be kept.
     """
+    permit_plugins(config, workspace)
     record = TrustRecord(workspace)
     trusted, env = record.endpoints(), os.environ
     if untrusted == "refuse":
@@ -375,7 +385,7 @@ def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, where: 
 def _list_role_models(config: Config) -> list[ModelConfig]:
     """Return the models that play roles."""
     roles = (config.models.for_role(role) for role in ROLES)
-    return [model for model in roles if not model.is_rule_based]
+    return [model for model in roles if model.is_asked]
 
 
 def graph_version(setup: Setup) -> str:

@@ -235,8 +235,8 @@ def count_tokens(answers: Sequence["AIMessage"]) -> tuple[int, int]:
     return sum(c["input_tokens"] for c in counted), sum(c["output_tokens"] for c in counted)
 
 
-CheckState = Literal["usable", "unusable", "rules", "recorded", "local"]
-"""`rules` and `recorded` answers come from this machine: there is nobody to ask."""
+CheckState = Literal["usable", "unusable", "rules", "plugin", "recorded", "local"]
+"""`rules` and `recorded` answers come from this machine, a `plugin` is code: nobody is asked."""
 BRIEF_RETRY = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
 """A fault by chance is passed over; whoever checks sits and waits."""
 
@@ -345,6 +345,8 @@ async def check_models(
     async def one(configured: ModelUse) -> CheckResult:
         if configured.config.is_rule_based:
             return CheckResult(configured=configured, state="rules")
+        if configured.config.is_plugin:
+            return CheckResult(configured=configured, state="plugin")
         try:
             await asyncio.to_thread(preflight, configured.config, env, trusted=trusted)
             model = open_model(configured.config, env, trusted=trusted)

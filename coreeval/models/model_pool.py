@@ -111,11 +111,11 @@ class ModelPool:
         return BatchDispatcher(live=live, batches=self.calls.batches, batching=batching)
 
     def role_clients(self, models: ModelsConfig) -> dict[RoleName, ModelClient]:
-        """Return a client for each role that a model plays; roles played by rules have none."""
+        """Return a client for each role that a model plays; rules and plugins have none."""
         return {
             role: self.open_client(models.for_role(role), role)
             for role in ROLES
-            if not models.for_role(role).is_rule_based
+            if models.for_role(role).is_asked
         }
 
     def _find_limiter(self, model: Model) -> RateLimiter:

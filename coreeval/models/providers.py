@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from coreeval.config import ModelConfig
+from coreeval.config.plugins import PROVIDER
 from coreeval.errors import ConfigError
 from coreeval.models.model import Model, find_api_key
 from coreeval.models.tracing import TRACING
@@ -45,10 +46,17 @@ def _open_replay(config: ModelConfig, _env: Mapping[str, str]) -> Model:
     return open_replay(config)
 
 
+def _open_plugin(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    from coreeval.models.plugin_target import open_plugin_target  # langchain-core takes 0.3 s
+
+    return open_plugin_target(config, env)
+
+
 PROVIDERS: dict[str, Opener] = {
     "openai": _open_openai,
     "anthropic": _open_anthropic,
     "hf": _open_hf,
+    PROVIDER: _open_plugin,
     "replay": _open_replay,
 }
 """Those that are asked without a package of their own; all others come through LangChain."""

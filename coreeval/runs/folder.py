@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 from coreeval.config import ROLES
 from coreeval.errors import RunError, RunLocked, RunStateError
 from coreeval.evaluation.detectors import DETECTORS, DOCUMENTED
+from coreeval.evaluation.detectors.documents import ANY_PLUGIN
 from coreeval.prompts import PromptName
 from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.batches import count_open_calls
@@ -39,7 +40,7 @@ _REPLAY_STORE: Final = tuple(
 _ANY_RUN: Final = (
     *RUN_FILES,
     *("dataset/README.md", *(f"dataset/{arm}/{ANY_SHARD}" for arm in _ARMS)),
-    *(f"detectors/{name}.json" for name in DOCUMENTED),
+    *(f"detectors/{name}.json" for name in (*DOCUMENTED, ANY_PLUGIN)),
     *(f"detectors/{name}/*.jsonl" for name in {*DETECTORS, *DOCUMENTED}),
 )
 _REPLAY: Final = (

@@ -4,9 +4,10 @@
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -16,6 +17,7 @@ from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
+from coreeval.tools.plugin_origin import PluginOrigin
 from coreeval.tools.workspace import find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
@@ -187,12 +189,19 @@ class Manifest(Value):
     """Whether calls wait for batches."""
     evaluation: Evaluation | None = None
     """The questions to targets after the run; None if only the config states them."""
+    plugins: tuple[PluginOrigin, ...] = ()
+    """The plugins of the config and of detectors, each with its package and version."""
     parent: FollowedRelease | None = None
     """The release that the run follows; None if every sample is made anew."""
     kept: int = 0
     """Number of samples kept from the parent, all of them accepted."""
     cassette: str = ""
     """Digest of the cassette that the run replays; empty if the run made its own requests."""
+
+    def name_plugins(self, used: Iterable[PluginOrigin]) -> Self:
+        """Return a manifest that names these plugins too, in place of other versions of them."""
+        named = {(each.group, each.name): each for each in (*self.plugins, *used)}
+        return self.model_copy(update={"plugins": tuple(named.values())})
 
     @property
     def payer(self) -> str:

@@ -15,7 +15,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, mode
 from coreeval.agents.text.words import split_words
 from coreeval.errors import RunCorrupt
 from coreeval.evaluation.comparability.verdict import Comparability
-from coreeval.evaluation.detectors import GATED
+from coreeval.evaluation.detectors import GATED, list_target_detectors
 from coreeval.evaluation.detectors.base import Finding
 from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score, TargetRanking, score_proportion
 from coreeval.runs.arms import accepted_fields
@@ -343,7 +343,8 @@ def read_findings(report: ReportJson, *, where: Path) -> Findings:
 def _target_findings(report: ReportJson) -> Findings:
     references = {each["target"] for each in report["targets"] if each.get("role") == "reference"}
     scores = {each["target"]: _target_scores(each) for each in report["arms"]["targets"]}
-    found = {name: list(detector.find(report)) for name, detector in GATED.items()}
+    plugins = {each.name: each for each in list_target_detectors(report) if each.plugin}
+    found = {name: list(each.find(report)) for name, each in {**GATED, **plugins}.items()}
     named = (each.target for findings in found.values() for each in findings)
     return Findings(
         ranking=report["arms"]["ranking"],

@@ -22,16 +22,17 @@ NAMES: Final[Mapping[EvidenceSource, str]] = {
     "file": "texts from the user's disk",
     "ccnews": "articles in CC-NEWS of Common Crawl (https://commoncrawl.org/)",
     "web": "articles fetched from their publishers",
+    "plugin": "articles found by a plugin, which the run's manifest names",
 }
 EXCERPTS: Final = (
     "Headlines and excerpts belong to their publishers and are quoted, at most 300 characters, "
     "with their URL."
 )
 OBLIGATIONS: Final = """\
-{facts} of the new facts rest on sentences from Wikipedia, licensed under {licence}. If you
+{facts} of the new facts rest on sentences from {owner}, licensed under {licence}. If you
 redistribute texts that adapt them, such as those of the updated arm, you must:
 
-- name Wikipedia and link to the page (`url` in provenance) and to the licence ({url});
+- name {owner} and link to the page (`url` in provenance) and to the licence ({url});
 - say that the sentences were changed;
 - license adaptations under the same or a compatible licence (share-alike), and add no
   terms that forbid what it allows.
@@ -80,6 +81,7 @@ def describe_sources(sources: Sequence[SourceTerms]) -> str:
     return "\n\n".join((table, EXCERPTS, *asked))
 
 
+_OWNERS: Final[Mapping[EvidenceSource, str]] = {"current_events": "Wikipedia"}
 _NO_FACTS = "No fact was replaced."
 _PUBLISHERS = "that of each publisher"
 
@@ -88,6 +90,7 @@ def describe_share_alike(terms: SourceTerms) -> str:
     """Return what a share-alike licence asks of the user, in Markdown."""
     return OBLIGATIONS.format(
         facts=terms.facts,
+        owner=_OWNERS.get(terms.source, "the publisher"),
         licence=escape(terms.licence),
         url=terms.licence_url or "see its name",
     )

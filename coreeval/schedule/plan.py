@@ -259,7 +259,11 @@ class SchedulePlan:
         """Return the variables that hold secrets: model keys and webhook addresses."""
         models, judges = self.config.models, self.config.detect.judges
         asked = [*(models.for_role(role) for role in ROLES), *models.targets, *judges]
-        keyed = [each for each in asked if not each.is_rule_based and not each.is_on_this_machine]
+        keyed = [
+            each
+            for each in asked
+            if not (each.is_rule_based or each.is_plugin or each.is_on_this_machine)
+        ]
         return {model.key_variable for model in keyed} | self.schedule.webhook_variables
 
     def load_gates(self) -> "Gates | None":

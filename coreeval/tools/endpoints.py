@@ -127,7 +127,7 @@ def model_pairs(
         ConfigError: a base_url is not an http address.
     """
     for model in models:
-        if model.is_rule_based or model.is_on_this_machine:
+        if model.is_rule_based or model.is_plugin or model.is_on_this_machine:
             continue
         own_origin, own_key = _own_origin(model.provider), f"{model.provider.upper()}_API_KEY"
         origin = origin_of(model.base_url) if model.base_url else own_origin

@@ -1,4 +1,4 @@
-"""What a person has agreed to in a workspace: variables sent to endpoints, hooks that run."""
+"""What a person has agreed to in a workspace: variables sent to endpoints, hooks and plugins."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ from coreeval.tools.endpoints import EndpointPair
 from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
-Kind = Literal["endpoint", "hooks"]
+Kind = Literal["endpoint", "hooks", "plugin"]
 T = TypeVar("T")
 
 
@@ -27,7 +27,8 @@ class TrustEntry(Value):
 
     kind: Kind
     what: tuple[str, ...]
-    """`variable, origin` for an endpoint; `name, folder, digest` for a config's hooks."""
+    """`variable, origin` for an endpoint; `name, folder, digest` for a config's hooks; `group,
+    name, origin` for a plugin."""
     since: AwareDatetime
     seal: str
     """The HMAC-SHA256 of the workspace's path, the kind and `what`."""
@@ -95,6 +96,28 @@ class TrustRecord:
             OSError: the file or the user's key cannot be written.
         """
         self._add("hooks", (name, _place(folder), digest))
+
+    def accepts_plugin(self, group: str, name: str, origin: str) -> bool:
+        """Return whether a plugin is the one last accepted under its name.
+
+        Raises:
+            RunCorrupt: the file is damaged.
+        """
+        return (group, name, origin) in {entry.what for entry in self._valid_entries("plugin")}
+
+    def accept_plugin(self, group: str, name: str, origin: str) -> None:
+        """Store a plugin as accepted, replacing another version that was accepted before.
+
+        Args:
+            group: What the plugin is, such as `formats`.
+            name: Its name in the config.
+            origin: Its package and version, or its file and the digest of its code.
+
+        Raises:
+            RunCorrupt: the file is damaged.
+            OSError: the file or the user's key cannot be written.
+        """
+        self._add("plugin", (group, name, origin))
 
     def _valid_entries(self, kind: Kind) -> list[TrustEntry]:
         key = _read_key()

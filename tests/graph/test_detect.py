@@ -72,7 +72,7 @@ def asked(finished: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     evaluate(finished.files.root, targets=[finished.target])
     finished.forget()
     finished.server.answers = _say_yes
-    for module in (detectors.documents, report_page):
+    for module in (detectors, detectors.documents, report_page):
         for name in ("DOCUMENTED", "TARGET_DETECTORS"):
             if hasattr(module, name):
                 known = getattr(detectors, name)

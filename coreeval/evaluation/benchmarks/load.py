@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.config import DatasetConfig
+from coreeval.config.plugins import parse_plugin
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import (
     arrow,
@@ -103,6 +104,20 @@ FORMATS: dict[str, BenchmarkFormat] = {
 }
 
 
+def find_format(name: str) -> BenchmarkFormat:
+    """Return a format by its name in a config: a built-in one, or a plugin's.
+
+    Raises:
+        PluginError: there is no such plugin, or it does not fit its protocol.
+        UnallowedPlugin: nobody has agreed to run its code.
+    """
+    if name in FORMATS:
+        return FORMATS[name]
+    from coreeval.evaluation.benchmarks.plugin_format import open_plugin_format  # for few configs
+
+    return open_plugin_format(parse_plugin(name) or name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
     """One split of a benchmark in memory."""
@@ -143,7 +158,7 @@ def iter_benchmark(
 
 
 def _open_samples(config: DatasetConfig, task: Task, split: str) -> Iterator[Sample | BadRow]:
-    source = FORMATS[config.format]
+    source = find_format(config.format)
     _check_task(config, task, source)
     rows = source.rows(config, task, split)
     return _check_rows(rows, config, task, split)
@@ -200,7 +215,7 @@ def resolve_split(config: DatasetConfig, split: str | None = None) -> str:
     Raises:
         DatasetError: the split does not exist.
     """
-    source, asked = FORMATS[config.format], split or config.split
+    source, asked = find_format(config.format), split or config.split
     name = source.spellings.get(asked, asked)
     names = source.splits(config)
     if asked in names or name in names:
@@ -214,12 +229,12 @@ def resolve_split(config: DatasetConfig, split: str | None = None) -> str:
 
 def list_splits(config: DatasetConfig) -> list[str]:
     """Return the sorted names of the existing splits."""
-    return FORMATS[config.format].splits(config)
+    return find_format(config.format).splits(config)
 
 
 def fingerprint(config: DatasetConfig, split: str | None = None) -> str:
     """Return the SHA-256 of the files of a split, by default the config's."""
-    return FORMATS[config.format].digest(config, resolve_split(config, split))
+    return find_format(config.format).digest(config, resolve_split(config, split))
 
 
 def counts_note(config: DatasetConfig, rows: int, *, split: str | None = None) -> str | None:

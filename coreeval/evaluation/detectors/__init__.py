@@ -1,10 +1,14 @@
 """The detectors of memory: the one list for commands, reports, gates and calibration."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
+from pydantic import ValidationError
+
+from coreeval.config.plugins import parse_plugin
 from coreeval.evaluation.detectors.arms import ARMS, ITEMS, PANEL
-from coreeval.evaluation.detectors.base import Detector
+from coreeval.evaluation.detectors.base import DOCUMENTS, PLUGIN_DOCUMENT, Detector, Json
 from coreeval.evaluation.detectors.exchangeability import EXCHANGEABILITY
 from coreeval.evaluation.detectors.finetune import FINETUNE
 from coreeval.evaluation.detectors.membership import MEMBERSHIP
@@ -51,3 +55,42 @@ DOCUMENTED: Final[Mapping[str, Detector]] = {
     each.name: each for each in (*DETECTORS.values(), *PROBES) if each.has_document
 }
 """Those of which a run keeps a document, by name."""
+
+
+def find_detector(name: str) -> Detector | None:
+    """Return a detector that asks targets of a run: a built-in one, or `plugin:NAME`.
+
+    Return None if there is none of that name.
+
+    Raises:
+        PluginError: there is no such plugin, or it does not fit its protocol.
+        UnallowedPlugin: nobody has agreed to run its code.
+    """
+    if name in ASKED:
+        return ASKED[name]
+    plugin = parse_plugin(name)
+    if plugin is None:
+        return None
+    from coreeval.evaluation.detectors.plugin_detector import open_plugin_detector  # for few
+
+    return open_plugin_detector(plugin)
+
+
+def list_target_detectors(report: Json) -> list[Detector]:
+    """Return the detectors that say something of a target, those of a report's plugins included.
+
+    Plugins are not loaded: documents of their findings say what their verdicts mean. Those that do
+    not are left out.
+    """
+    documents = report.get(DOCUMENTS) or {}
+    named = [document for name, document in documents.items() if name.startswith(PLUGIN_DOCUMENT)]
+    return [*TARGET_DETECTORS, *restore_detectors(named)]
+
+
+def restore_detectors(documents: Iterable[Json]) -> Iterator[Detector]:
+    """Yield the detectors that are plugins and wrote these documents."""
+    for document in documents:
+        from coreeval.evaluation.detectors.plugin_detector import restore_detector  # for few
+
+        with suppress(ValidationError, KeyError, TypeError):
+            yield restore_detector(document)

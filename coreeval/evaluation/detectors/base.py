@@ -25,6 +25,10 @@ DOCUMENTS: Final = "detectors"
 """The key of report.json under which documents of detectors without a node are kept, by name."""
 
 
+PLUGIN_DOCUMENT: Final = "plugin-"
+"""The beginning of the names of detectors that are plugins."""
+
+
 class Finding(NamedTuple):
     """A detector's finding on a target, or on one part of what the target was asked."""
 
@@ -196,6 +200,8 @@ class Detector:
     """Whether a run keeps a document of it although nobody is asked, as of a test of weights."""
     tables: Callable[[Json], Sequence[Table]] | None = None
     """Returns the tables that show its document; None for one of targets, verdicts and reasons."""
+    plugin: Json | None = None
+    """What a plugin says of itself; kept in its documents. None of a built-in detector."""
 
     @property
     def has_document(self) -> bool:

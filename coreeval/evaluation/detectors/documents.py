@@ -1,16 +1,20 @@
 """The documents of detectors that `coreeval detect NAME RUN` ran, beside the run's report."""
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt
 from coreeval.evaluation.detectors import DOCUMENTED
-from coreeval.evaluation.detectors.base import Detector
+from coreeval.evaluation.detectors.base import PLUGIN_DOCUMENT, Detector
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import RunFiles
+
+ANY_PLUGIN: Final = f"{PLUGIN_DOCUMENT}*"
+"""Matches the names of detectors that are plugins."""
 
 
 def read_documents(files: RunFiles) -> dict[str, dict[str, Any]]:
@@ -20,7 +24,34 @@ def read_documents(files: RunFiles) -> dict[str, dict[str, Any]]:
         RunCorrupt: a document is damaged.
     """
     found = {name: read_document(files, detector) for name, detector in DOCUMENTED.items()}
+    found |= {path.stem: _read_plugin_document(files, path) for path in _list_plugin_files(files)}
     return {name: document for name, document in found.items() if document}
+
+
+def _list_plugin_files(files: RunFiles) -> list[Path]:
+    return sorted(files.detector_document(ANY_PLUGIN).parent.glob(f"{ANY_PLUGIN}.json"))
+
+
+def _read_plugin_document(files: RunFiles, path: Path) -> dict[str, Any] | None:
+    """Return the document of a plugin's findings, which says what its verdicts mean.
+
+    Raises:
+        RunCorrupt: it does not, or is damaged.
+    """
+    from coreeval.evaluation.detectors.plugin_detector import restore_detector  # for few runs
+
+    try:
+        found: Any = parse_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
+        detector = restore_detector(found)
+        if detector.name != path.stem:
+            raise ValueError(f"it is that of {detector.name}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunCorrupt(
+            f"the finding of a plugin is damaged: {_describe_error(error)}",
+            where=str(path),
+            hint="delete it, and run the detector again",
+        ) from None
+    return read_document(files, detector)
 
 
 def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
@@ -79,6 +110,7 @@ def write_document(
         "detector": detector.name,
         "question": detector.question,
         "targets": list(targets.values()),
+        **({"plugin": detector.plugin} if detector.plugin else {}),
     }
     write_json(files.detector_document(detector.name), document)
     return document

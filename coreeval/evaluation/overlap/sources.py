@@ -29,6 +29,8 @@ from coreeval.evaluation.overlap.search import BenchmarkTexts, TextEntry
 from coreeval.schema import BadRow
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, kind_of, load_task
 from coreeval.tasks.kinds import is_encodable
+from coreeval.tools.plugins import permit_plugins
+from coreeval.tools.workspace import workspace_for
 
 CONFIGS = (".yaml", ".yml")
 ANSWERS = ("label", "output", "answer")
@@ -113,6 +115,7 @@ def _read_config(source: _Source, how: ReadOptions) -> BenchmarkTexts:
     config = load_config(source.path)
     if config.dataset is None or config.task is None:
         raise DatasetError("the config names no dataset and task", where=str(source.path))
+    permit_plugins(config, workspace_for(source.path.resolve().parent))
     return _read_samples(source, how, config.dataset, how.task or config.task)
 
 

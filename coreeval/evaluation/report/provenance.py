@@ -101,7 +101,7 @@ def _describe_role(role: str, does: str, model: ModelConfig, prompt: str | None)
         "model": model.model,
         "by_rules": model.is_rule_based,
         "parameters": list(_list_parameters(model)),
-        "prompt": None if model.is_rule_based or model.provider == OWN_CODE else prompt,
+        "prompt": prompt if model.is_asked and model.provider != OWN_CODE else None,
     }
 
 
@@ -125,7 +125,7 @@ def describe_targets(config: Config, manifest: Json) -> list[Json]:
 
 def _list_parameters(model: ModelConfig) -> Iterator[str]:
     """Yield the parameters that were set; all others are the provider's defaults."""
-    if model.is_rule_based:
+    if not model.is_asked:
         return
     for name in ("temperature", "seed", "reasoning_effort"):
         if (value := getattr(model, name)) is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.config import Config, ModelsConfig
-from coreeval.evaluation.detectors import TARGET_DETECTORS
+from coreeval.evaluation.detectors import list_target_detectors
 from coreeval.evaluation.detectors.base import DOCUMENTS
 from coreeval.evaluation.grading import SCORING
 from coreeval.evaluation.report.definitions import DEFINITIONS, Highlight, define_terms
@@ -159,7 +159,7 @@ def _control(of: Json) -> Iterator[str]:
 
 def _caveats(of: Json) -> Iterator[str]:
     """Yield the conditions of each detector's verdicts on memory, once for all targets."""
-    for detector in TARGET_DETECTORS:
+    for detector in list_target_detectors(of):
         for caveat in sorted({each.caveat for each in detector.find(of)} - {""}):
             yield f"A verdict of {detector.title} on memory: {caveat}."
 

@@ -16,7 +16,12 @@ from coreeval.evaluation.comparability.rows import (
     list_sources,
     read_comparability,
 )
-from coreeval.evaluation.detectors import BENCHMARK_DETECTORS, PROBES, TARGET_DETECTORS
+from coreeval.evaluation.detectors import (
+    BENCHMARK_DETECTORS,
+    PROBES,
+    TARGET_DETECTORS,
+    list_target_detectors,
+)
 from coreeval.evaluation.detectors.base import DOCUMENTS, AxisMarks, Detector
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION, define_terms
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
@@ -152,7 +157,7 @@ def list_sections(document: Json) -> list[ShownSection]:
     """Return the sections on detectors for which a report has anything, in a page's order."""
     present = [
         (section, detector)
-        for detector in (*TARGET_DETECTORS, *PROBES, *BENCHMARK_DETECTORS)
+        for detector in (*list_target_detectors(document), *PROBES, *BENCHMARK_DETECTORS)
         for section in detector.list_sections()
         if section.is_present(document)
     ]

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from coreeval.agents.llm_role import SHOWN_SNIPPET
-from coreeval.config import ROLES, load_config
+from coreeval.config import ROLES, Config, load_config
 from coreeval.errors import CassetteError
 from coreeval.graph.cassettes.contents import (
     describe_players,
@@ -155,6 +155,7 @@ def _open_run(
 ) -> SourceRun:
     config = load_config(files.config)
     now, workspace = datetime.fromisoformat(manifest.now), open_workspace(manifest)
+    _refuse_plugins(config)
     setup = set_up(config, now, manifest, workspace=workspace)
     stores: dict[kinds.CassettePass, RunStore] = {
         "refresh": stack.enter_context(open_store(files, utc_now))
@@ -171,6 +172,21 @@ def _open_run(
         snippet_chars=None if config.models.rule_based_roles else SHOWN_SNIPPET,
         train=load_train(setup),
     )
+
+
+def _refuse_plugins(config: Config) -> None:
+    """Refuse a run with a role played by a plugin: what it said is not in the call store.
+
+    Raises:
+        CassetteError: there is such a role.
+    """
+    models = config.models
+    for role in (role for role in models.unasked_roles if models.for_role(role).is_plugin):
+        raise CassetteError(
+            f"a cassette cannot hold what the plugin {models.for_role(role).model} said",
+            where=f"models.{role}",
+            hint="a cassette replays answers of models, and the work of built-in rules",
+        )
 
 
 def _open_run_calls(manifest: Manifest) -> CallStore:

@@ -87,9 +87,7 @@ def assign_roles(config: Config) -> RoleAssignments:
     """
     models = config.models
     targets = models.targets if config.detect.asks_targets else ()
-    roles = {
-        role: models.for_role(role) for role in ROLES if not models.for_role(role).is_rule_based
-    }
+    roles = {role: models.for_role(role) for role in ROLES if models.for_role(role).is_asked}
     return _assign(config, roles, targets, config.detect.judges if targets else ())
 
 

@@ -317,8 +317,12 @@ def build_role_model(role: str, model: ModelConfig, kind: TaskKind = "labels") -
 
 def rules_note(config: Config) -> Sequence[str]:
     """Return a note on the roles that cost nothing."""
-    ruled = config.models.rule_based_roles
-    return [f"played by rules, without a call: {', '.join(ruled)}"] if ruled else []
+    models = config.models
+    ruled = models.rule_based_roles
+    plugged = [role for role in models.unasked_roles if models.for_role(role).is_plugin]
+    rules = [f"played by rules, without a call: {', '.join(ruled)}"] if ruled else []
+    plugins = f"played by plugins, whose cost is not estimated: {', '.join(plugged)}"
+    return [*rules, *([plugins] if plugged else [])]
 
 
 REUSED_NOTE = "questions answered before cost nothing, but the estimate includes them"

@@ -157,7 +157,7 @@ def _is_alike(files: RunFiles, run: RunConfig) -> bool:
 def list_model_roles(manifest: Manifest) -> list[RoleName]:
     """Return the roles that models played in a run."""
     models = ModelsConfig.model_validate(manifest.models)
-    return [role for role in ROLES if role not in models.rule_based_roles]
+    return [role for role in ROLES if models.for_role(role).is_asked]
 
 
 def _count_role_calls(

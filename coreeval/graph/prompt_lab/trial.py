@@ -286,9 +286,11 @@ def check_judges(lab: PromptLab, role: RoleName) -> None:
 
 def _check_model(lab: PromptLab, model: ModelConfig, role: RoleName, *, how: str = "") -> None:
     """Check that a model can be asked, as far as this is possible without cost."""
-    if model.is_rule_based:
+    if not model.is_asked:
+        player = "a plugin" if model.is_plugin else "rules"
+        have = "has" if model.is_plugin else "have"
         raise UsageError(
-            f"the {role} is played by rules here ({model.model}), which have no prompt",
+            f"the {role} is played by {player} here ({model.model}), which {have} no prompt",
             where=f"models.{role}",
             hint=f"name a model for it in the config{how}",
         )

@@ -1,10 +1,12 @@
 """Exporting in any format, and in the layout of the Hugging Face hub, which `datasets` reads."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, cast
 
+from coreeval.config.plugins import SPELLING, PluginUse, parse_plugin
 from coreeval.errors import RunStateError, UsageError
 from coreeval.releases.exports.harness_tasks import write_inspect, write_lm_eval
 from coreeval.releases.exports.material import Material, open_material
@@ -14,6 +16,7 @@ from coreeval.releases.release import DIGEST, MANIFEST, read_release
 from coreeval.releases.sample_tables import add_dataset_info, iter_dataset_info
 from coreeval.runs.arms import shard_name
 from coreeval.tools.files import special_kind_on_way, write_text
+from coreeval.tools.plugins import load_plugin
 
 CARD_FILE = "README.md"
 
@@ -68,6 +71,49 @@ FORMATS: dict[str, ExportWriter] = {
 }
 
 
+class ExportPlugin(Protocol):
+    """A format of exports; a plugin of the group `exports`."""
+
+    plugin_api: int
+
+    def write(self, material: Material, out: Path) -> Mapping[str, int]:
+        """Write files for another tool, and return the counts of what was written.
+
+        Args:
+            material: The run or the release: its task, samples, texts by arm and replaced facts.
+            out: An empty folder; it gets its final name when all is written.
+        """
+        ...
+
+
+def find_writer(to: str) -> ExportWriter:
+    """Return the writer of a format: a built-in one, or a plugin's.
+
+    Raises:
+        UsageError: there is no such format.
+        PluginError: there is no such plugin, or it does not fit its protocol.
+        UnallowedPlugin: nobody has agreed to run its code.
+    """
+    if to in FORMATS:
+        return FORMATS[to]
+    name = parse_plugin(to)
+    if name is None:
+        raise UsageError(
+            f"{to!r} is not a format", hint=f"known: {', '.join(FORMATS)}; or {SPELLING}"
+        )
+    plugin = load_plugin(PluginUse("exports", name, "--to"), ExportPlugin)
+
+    def write(material: Material, out: Path) -> dict[str, int]:
+        with plugin.guard("write"):
+            counts = cast(ExportPlugin, plugin.loaded).write(material, out)
+            found = {str(what): int(count) for what, count in counts.items()}
+        if any(out.iterdir()):
+            return found
+        raise plugin.fail("wrote no file")
+
+    return write
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExportResult:
     """The content and the folder of an export."""
@@ -83,18 +129,18 @@ def export(source: Path, *, to: str, out: Path) -> ExportResult:
 
     Args:
         source: Directory of a run that has ended, or of a release.
-        to: A name of `FORMATS`.
+        to: A name of `FORMATS`, or a plugin: `plugin:NAME` or `module:Class`.
         out: A folder that is empty, or not there; it appears when it is whole.
 
     Raises:
         UsageError: no such format, something at `out`, or a package that the format needs.
+        PluginFailed: the plugin failed, or wrote nothing.
         ReleaseError: the source is neither run nor release, or a release that is not what was made.
         RunStateError: the run has not come to its end.
         RunError: it cannot be written.
     """
-    if to not in FORMATS:
-        raise UsageError(f"{to!r} is not a format", hint=f"known: {', '.join(FORMATS)}")
+    write = find_writer(to)
     material = open_material(source)
     with create_export_folder(out) as draft:
-        rows = FORMATS[to](material, draft)
+        rows = write(material, draft)
     return ExportResult(material=material, to=to, out=out, rows=rows)

@@ -1,0 +1,106 @@
+"""Roles that plugins play: the protocol, and a plugin as one of our players."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol, cast
+
+from pydantic import JsonValue
+
+from coreeval.config import ModelConfig
+from coreeval.config.plugins import PluginUse, parse_plugin
+from coreeval.schema import (
+    Composition,
+    Extraction,
+    FactVerdict,
+    LabelVerdict,
+    Plan,
+    Rewrite,
+    RoleName,
+    Task,
+    Value,
+)
+from coreeval.tools.plugins import Plugin, load_plugin
+
+_RETURNS: Final[Mapping[RoleName, type[Value]]] = {
+    "extractor": Extraction,
+    "replacer": Plan,
+    "rewriter": Rewrite,
+    "composer": Composition,
+    "fact_judge": FactVerdict,
+    "label_judge": LabelVerdict,
+}
+"""What a player returns."""
+
+
+class RoleSettings(Value):
+    """What a config says to the player of a role."""
+
+    role: RoleName
+    task: Task
+    seed: int
+    """The seed of the run: the same input should give the same answer."""
+    options: dict[str, JsonValue]
+    """The model's `extra` in the config."""
+
+
+class RolePlugin(Protocol):
+    """A player of a role; a plugin of the group `roles`.
+
+    Optional: `roles`, the names of the roles that it can play (by default, all).
+    """
+
+    plugin_api: int
+
+    def build(self, settings: RoleSettings) -> Callable[..., Awaitable[object]]:
+        """Return the player for a task: an async function with the signature of its role.
+
+        The signatures are `Extractor`, `Replacer`, `Rewriter`, `Composer`, `FactJudge` and
+        `LabelJudge`. Models that a player asks are its own business: neither kept nor budgeted.
+        """
+        ...
+
+
+class PluginPlayer:
+    """A role played by a plugin.
+
+    Args:
+        plugin: The plugin.
+        settings: The role and its task.
+    """
+
+    def __init__(self, plugin: Plugin, settings: RoleSettings) -> None:
+        self._plugin = plugin
+        self._role = settings.role
+        with plugin.guard("build"):
+            self._play = cast(RolePlugin, plugin.loaded).build(settings)
+        if not callable(self._play):
+            raise plugin.fail(f"must return an async function from build, not {self._play!r}")
+
+    async def __call__(self, *given: object, **named: object) -> object:
+        """Return what the plugin says.
+
+        Raises:
+            PluginFailed: it failed, or said what the role does not.
+        """
+        with self._plugin.guard(f"the role {self._role}"):
+            said = await self._play(*given, **named)
+        wanted = _RETURNS[self._role]
+        if not isinstance(said, wanted):
+            what = f"must return {wanted.__name__} as {self._role}, not {type(said).__name__}"
+            raise self._plugin.fail(what)
+        return said
+
+
+def open_plugin_role(role: RoleName, model: ModelConfig, task: Task, seed: int) -> PluginPlayer:
+    """Return the player of a role that a config gives to a plugin.
+
+    Raises:
+        PluginError: there is no such plugin, or it does not play this role.
+        UnallowedPlugin: nobody has agreed to run its code.
+    """
+    name = parse_plugin(model.model) or model.name
+    plugin = load_plugin(PluginUse("roles", name, f"models.{role}"), RolePlugin)
+    plays = getattr(plugin.loaded, "roles", None)
+    if plays is not None and role not in plays:
+        raise plugin.refuse(f"it plays {', '.join(map(str, plays))}, not {role}")
+    settings = RoleSettings(role=role, task=task, seed=seed, options=model.extra)
+    return PluginPlayer(plugin, settings)

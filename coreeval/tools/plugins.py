@@ -1,0 +1,392 @@
+"""Plugins: finding them, asking for consent, and checking them against their protocol.
+
+A plugin is an object that states `plugin_api`, the version of its protocol, or a class of such
+objects without arguments. Installed packages offer plugins as entry points of `coreeval.GROUP`;
+nothing is imported before somebody names a plugin and agrees to run its code. The protocols are in
+`coreeval.plugins`.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from typing_extensions import get_protocol_members
+
+from coreeval.config import ROLES, AnyConfig, Config
+from coreeval.config.models import ModelConfig
+from coreeval.config.plugins import (
+    PluginGroup,
+    PluginUse,
+    is_class_name,
+    parse_plugin,
+)
+from coreeval.errors import CoreEvalError, PluginError, PluginFailed, UnallowedPlugin
+from coreeval.tools.plugin_origin import PluginOrigin
+from coreeval.tools.text import visible_line
+from coreeval.tools.trust import TrustRecord
+from coreeval.tools.workspace import Workspace
+
+GROUPS: Final[tuple[PluginGroup, ...]] = get_args(PluginGroup)
+PLUGIN_API: Final[Mapping[PluginGroup, int]] = dict.fromkeys(GROUPS, 1)
+"""The version of each protocol; one that takes other plugins gets another number."""
+ALLOW_OPTION: Final = "--allow-plugins"
+_VERSION: Final = "plugin_api"
+_MOST_FILES: Final = 10_000
+"""Most files of a module without a package that are hashed."""
+_MOST_WORDS: Final = 200
+"""Most characters that are shown of what a plugin says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """A plugin that was loaded and fits its protocol."""
+
+    origin: PluginOrigin
+    loaded: object
+
+    def read_text(self, name: str, default: str = "") -> str:
+        """Return an optional text that the plugin may state.
+
+        Raises:
+            PluginError: it states something else.
+        """
+        found = getattr(self.loaded, name, default)
+        if isinstance(found, str):
+            return found
+        raise self.refuse(f"{name} must be a text, not {visible_line(repr(found))[:_MOST_WORDS]}")
+
+    def refuse(self, problem: str) -> PluginError:
+        """Return the error of a plugin that does not fit."""
+        return _refuse(self.origin, problem)
+
+    def fail(self, problem: str) -> PluginFailed:
+        """Return the error of a plugin whose code did what its protocol does not allow."""
+        return PluginFailed(
+            f"the plugin {self.origin.name} {problem}",
+            where=str(self.origin),
+            hint="tell the plugin's author; the protocol is in coreeval docs plugins",
+        )
+
+    @contextmanager
+    def guard(self, what: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """Raise PluginFailed if the block, which calls the plugin, raises an error of its own.
+
+        Args:
+            what: What the plugin is asked to do.
+            but: Errors that are passed on.
+        """
+        try:
+            yield
+        except CoreEvalError:
+            raise
+        except Exception as error:  # the code is not ours
+            if isinstance(error, but):
+                raise
+            said = visible_line(f"{type(error).__name__}: {error}")[:_MOST_WORDS]
+            failed = self.fail(f"failed in {what}: {said}")
+            failed.hint += "; --debug shows the traceback"
+            raise failed from error
+
+
+# -- which plugins there are ----------------------------------------------------------------------
+
+
+def list_installed() -> list[PluginOrigin]:
+    """Return the plugins that installed packages offer; nothing is imported."""
+    offered = metadata.entry_points()
+    return [
+        _describe_entry(group, point)
+        for group in GROUPS
+        for point in sorted(offered.select(group=f"coreeval.{group}"))
+    ]
+
+
+def _describe_entry(group: PluginGroup, point: metadata.EntryPoint) -> PluginOrigin:
+    found = point.dist
+    return PluginOrigin(
+        group=group,
+        name=point.name,
+        target=point.value,
+        api=PLUGIN_API[group],
+        distribution=found.name if found else "",
+        version=found.version if found else "",
+    )
+
+
+@cache
+def find_origin(group: PluginGroup, name: str) -> PluginOrigin:
+    """Return where a plugin comes from; nothing of it is imported.
+
+    Args:
+        group: What it is to be.
+        name: The name of an entry point, or `module:Class`.
+
+    Raises:
+        PluginError: no installed package offers it, several do, or the module is missing.
+    """
+    if is_class_name(name):
+        return _find_class(group, name)
+    installed = [each for each in list_installed() if each.group == group]
+    offered = [each for each in installed if each.name == name]
+    if not offered:
+        known = ", ".join(each.name for each in installed)
+        raise PluginError(
+            f"no installed package offers a plugin {name!r} for {group}",
+            where=f"entry points of coreeval.{group}",
+            hint=f"install the package, or name one of {known}"
+            if known
+            else "install the package into this environment, or name it as plugin:module:Class",
+        )
+    if len(offered) > 1:
+        several = " and ".join(f"{each.distribution} {each.version}" for each in offered)
+        raise PluginError(
+            f"several packages offer a plugin {name!r} for {group}: {several}",
+            where=f"entry points of coreeval.{group}",
+            hint=f"name one of them by its class: plugin:{offered[0].target}",
+        )
+    return offered[0]
+
+
+def _find_class(group: PluginGroup, name: str) -> PluginOrigin:
+    top = name.partition(":")[0].partition(".")[0]
+    spec = util.find_spec(top)
+    if spec is None:
+        raise PluginError(
+            f"there is no module {top!r}, which the plugin {name} is in",
+            where=f"plugin:{name}",
+            hint="install its package into this environment, or add its folder to PYTHONPATH",
+        )
+    origin = PluginOrigin(group=group, name=name, target=name, api=PLUGIN_API[group])
+    packages = sorted(set(metadata.packages_distributions().get(top, ())))
+    if len(packages) == 1:
+        found = metadata.distribution(packages[0])
+        return origin.model_copy(update={"distribution": found.name, "version": found.version})
+    places = list(spec.submodule_search_locations or ()) or [spec.origin or ""]
+    return origin.model_copy(update={"digest": _hash_code(map(Path, places), name)})
+
+
+def _hash_code(places: Iterable[Path], name: str) -> str:
+    """Return the SHA-256 of the Python files of a module."""
+    found, files = hashlib.sha256(), list[tuple[str, Path]]()
+    for place in places:
+        inside = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        files += [(path.relative_to(place.parent).as_posix(), path) for path in inside]
+    if len(files) > _MOST_FILES:
+        raise PluginError(
+            f"the module of the plugin {name} has more than {_MOST_FILES:,} files and no package",
+            where=f"plugin:{name}",
+            hint="put the plugin into a package, with a version",
+        )
+    for shown, path in files:
+        code = path.read_bytes() if path.is_file() else b""
+        found.update(f"{shown}\0{len(code)}\0".encode() + code)
+    return found.hexdigest()
+
+
+# -- consent --------------------------------------------------------------------------------------
+
+
+class _Consent:
+    """What may be run in this process."""
+
+    def __init__(self) -> None:
+        self.everything = False
+        """Whether a person has agreed to all plugins that a command names."""
+        self.origins = set[PluginOrigin]()
+
+
+_CONSENT: Final = _Consent()
+
+
+def allow_named_plugins(agreed: bool = True) -> None:
+    """Agree to every plugin that is named from now on in this process, as `--allow-plugins` does.
+
+    Args:
+        agreed: False takes that back.
+    """
+    _CONSENT.everything = agreed
+
+
+def allow_plugin(use: PluginUse) -> PluginOrigin:
+    """Agree to run the code of one plugin in this process; return where it comes from.
+
+    Raises:
+        PluginError: there is no such plugin.
+    """
+    origin = find_origin(use.group, use.name)
+    _CONSENT.origins.add(origin)
+    return origin
+
+
+def list_plugins(config: AnyConfig) -> list[PluginUse]:
+    """Return the plugins that a config names, with the keys that name them."""
+    named: list[tuple[PluginGroup, str, str]] = []
+    models: Sequence[tuple[str, ModelConfig]] = ()
+    if isinstance(config, Config):
+        named.append(("formats", config.dataset.format, "dataset.format"))
+        named += [("knowledge", each, "knowledge.backends") for each in config.knowledge.backends]
+        models = [
+            (role if getattr(config.models, role) else "default", config.models.for_role(role))
+            for role in ROLES
+        ]
+    named += [("roles", each.model, f"models.{role}") for role, each in models if each.is_plugin]
+    targets = (each for each in config.models.targets if each.is_plugin)
+    named += [("targets", each.model, "models.targets") for each in targets]
+    found = [(group, parse_plugin(text), where) for group, text, where in named]
+    uses = [PluginUse(group, name, where) for group, name, where in found if name]
+    return list({(use.group, use.name): use for use in reversed(uses)}.values())[::-1]
+
+
+def permit_plugins(config: AnyConfig, workspace: Workspace | None) -> list[PluginOrigin]:
+    """Let this process run the plugins of a config that a person has agreed to; return all of them.
+
+    Args:
+        config: The config, which somebody else may have written.
+        workspace: Remembers what was agreed to; None to look at this process alone.
+
+    Raises:
+        PluginError: a plugin is not installed.
+        UnallowedPlugin: nobody has agreed to one of them.
+    """
+    uses = list_plugins(config)
+    if not uses:
+        return []
+    origins = [find_origin(use.group, use.name) for use in uses]
+    record = TrustRecord(workspace) if workspace else None
+    new = [each for each in origins if not _is_remembered(each, record)]
+    if refused := [each for each in new if not _is_allowed(each)]:
+        where = {(use.group, use.name): use.where for use in uses}
+        raise _refuse_unallowed(refused, where[refused[0].group, refused[0].name])
+    if record:
+        for each in new:
+            record.accept_plugin(each.group, each.name, each.identity)
+    _CONSENT.origins.update(origins)
+    return origins
+
+
+def _is_remembered(origin: PluginOrigin, record: TrustRecord | None) -> bool:
+    return record is not None and record.accepts_plugin(origin.group, origin.name, origin.identity)
+
+
+def _is_allowed(origin: PluginOrigin) -> bool:
+    return _CONSENT.everything or origin in _CONSENT.origins
+
+
+def _refuse_unallowed(origins: Sequence[PluginOrigin], where: str) -> UnallowedPlugin:
+    named = ", ".join(map(str, origins))
+    return UnallowedPlugin(
+        f"this config runs code of others, which nobody has agreed to in this workspace: {named}",
+        where=where,
+        hint=f"if you trust this code, add {ALLOW_OPTION}, which remembers it in this version; "
+        "if not, use a built-in name",
+    )
+
+
+# -- loading --------------------------------------------------------------------------------------
+
+
+def load_plugin(use: PluginUse, protocol: type[object]) -> Plugin:
+    """Import a plugin that was agreed to, and check that it fits its protocol.
+
+    Args:
+        use: The plugin.
+        protocol: The members that it must have; methods must take what the protocol's take.
+
+    Raises:
+        PluginError: it is not installed, cannot be imported, or does not fit.
+        UnallowedPlugin: nobody has agreed to run its code.
+    """
+    origin = find_origin(use.group, use.name)
+    if not _is_allowed(origin):
+        raise _refuse_unallowed([origin], use.where)
+    if origin not in _LOADED:
+        _LOADED[origin] = _load(origin, protocol)
+    return _LOADED[origin]
+
+
+_LOADED: Final = dict[PluginOrigin, Plugin]()
+"""The plugins of this process."""
+
+
+def _load(origin: PluginOrigin, protocol: type[object]) -> Plugin:
+    found = _import(origin)
+    _check_version(origin, found)
+    if isinstance(found, type):
+        try:
+            found = found()
+        except Exception as error:  # the code is not ours
+            raise _refuse(origin, f"it cannot be made without arguments: {error}") from error
+    _check_members(origin, found, protocol)
+    return Plugin(origin=origin, loaded=found)
+
+
+def _import(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may have that name
+    module, _, path = origin.target.partition(":")
+    try:
+        found: Any = import_module(module)
+    except Exception as error:  # the code is not ours
+        raise _refuse(origin, f"it cannot be imported: {error}") from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise _refuse(origin, f"the module {module} has no {path!r}")
+        found = getattr(found, name)
+    return found
+
+
+def _check_version(origin: PluginOrigin, found: object) -> None:
+    stated = getattr(found, _VERSION, None)
+    if stated is None:
+        raise _refuse(
+            origin, f"it does not state {_VERSION}; this CoreEval has version {origin.api}"
+        )
+    if stated != origin.api or isinstance(stated, bool):
+        raise _refuse(
+            origin,
+            f"it is for version {visible_line(repr(stated))[:_MOST_WORDS]} of the protocol for "
+            f"{origin.group}; this CoreEval has version {origin.api}",
+        )
+
+
+def _check_members(origin: PluginOrigin, found: object, protocol: type[object]) -> None:
+    for name in sorted(get_protocol_members(protocol)):
+        wanted = inspect.getattr_static(protocol, name, None)
+        is_method = inspect.isfunction(wanted)
+        if not hasattr(found, name):
+            what = f"the method {name}{inspect.signature(wanted)}" if is_method else name
+            raise _refuse(
+                origin, f"it lacks {what.replace('(self, ', '(').replace('(self)', '()')}"
+            )
+        if is_method:
+            _check_method(origin, found, name, wanted)
+
+
+def _check_method(
+    origin: PluginOrigin, found: object, name: str, wanted: Callable[..., object]
+) -> None:
+    """Raise an error unless a method can be called as the protocol says."""
+    method = getattr(found, name)
+    if not callable(method):
+        raise _refuse(origin, f"{name} is not a method")
+    asked = [each for each in inspect.signature(wanted).parameters if each != "self"]
+    try:
+        inspect.signature(method).bind(*asked)
+    except TypeError as error:
+        raise _refuse(
+            origin, f"{name} must take ({', '.join(asked)}), one after the other: {error}"
+        ) from None
+    if inspect.iscoroutinefunction(wanted) and not inspect.iscoroutinefunction(method):
+        raise _refuse(origin, f"{name} must be a coroutine: async def {name}")
+
+
+def _refuse(origin: PluginOrigin, problem: str) -> PluginError:
+    return PluginError(
+        f"the plugin {origin.name} is not usable for {origin.group}: {visible_line(problem)}",
+        where=str(origin),
+        hint="coreeval docs plugins shows the protocol; install a version of the plugin for it",
+    )

@@ -1,0 +1,1 @@
+"""Plugins for CoreEval: a detector, a dataset format and a source of news."""

@@ -1,0 +1,302 @@
+"""Plugins run only after somebody has agreed, and only if they fit their protocol."""
+
+import json
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from coreeval.config import parse_config
+from coreeval.config.plugins import PluginUse, parse_plugin
+from coreeval.errors import PluginError, PluginFailed, UnallowedPlugin
+from coreeval.tools.plugins import (
+    Plugin,
+    allow_named_plugins,
+    allow_plugin,
+    find_origin,
+    list_installed,
+    list_plugins,
+    load_plugin,
+    permit_plugins,
+)
+from coreeval.tools.workspace import Workspace
+from tests.config.test_load import BASE
+from tests.support.plugins import TEMPLATE, Site, site
+
+__all__ = ["site"]
+ECHO = "class Echo:\n    plugin_api = 1\n    async def answer(self, request): return request\n"
+USE = PluginUse("targets", "echo_module:Echo", "models.targets")
+MARK = "from pathlib import Path\nPath(__file__).with_name('imported').touch()\n"
+
+
+class Stated(Protocol):
+    """A protocol with a version alone."""
+
+    plugin_api: int
+
+
+class Answers(Protocol):
+    """A protocol with an attribute, a method and a coroutine."""
+
+    plugin_api: int
+    name: str
+
+    def score(self, inputs: int, answers: int) -> int: ...
+    async def find(self, query: str) -> str: ...
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("plugin:squad-lines", "squad-lines"),
+        ("plugin:my_package.formats:Squad", "my_package.formats:Squad"),
+        ("my_package.formats:Squad", "my_package.formats:Squad"),
+        ("squad", None),
+        ("plugin:", None),
+        ("plugin:../x", None),
+        ("my package:Squad", None),
+        (f"plugin:{'x' * 300}", None),
+    ],
+)
+def test_what_names_a_plugin(text: str, name: str | None) -> None:
+    assert parse_plugin(text) == name
+
+
+def test_a_config_names_its_plugins_with_their_keys(tmp_path: Path) -> None:
+    config = parse_config(
+        {
+            **BASE,
+            "dataset": {"format": "a:Format", "path": "."},
+            "knowledge": {"backends": ["local", "plugin:wire"], "window": {"start": "2026-01-01"}},
+            "models": {
+                "default": "offline",
+                "composer": "plugin:c:Composer",
+                "targets": ["plugin:echo"],
+            },
+        },
+        where="here",
+        base=tmp_path,
+    )
+    assert list_plugins(config) == [
+        ("formats", "a:Format", "dataset.format"),
+        ("knowledge", "wire", "knowledge.backends"),
+        ("roles", "c:Composer", "models.composer"),
+        ("targets", "echo", "models.targets"),
+    ]
+    assert "composer" in config.models.unasked_roles
+    assert "composer" not in config.models.rule_based_roles
+
+
+def test_installed_plugins_are_listed_and_not_imported(site: Site) -> None:
+    site.install(TEMPLATE)
+    package = site.folder / "example_plugin" / "__init__.py"
+    package.write_text(MARK)
+    found = [each for each in list_installed() if each.distribution == "coreeval-example-plugin"]
+    assert [(each.group, each.name) for each in found] == [
+        ("detectors", "last_word"),
+        ("formats", "blocks"),
+        ("knowledge", "news_file"),
+    ]
+    assert find_origin("formats", "blocks").identity == (
+        "coreeval-example-plugin==0.1.0 example_plugin.blocks:Blocks"
+    )
+    assert not (package.parent / "imported").exists()
+
+
+def test_a_module_without_a_package_is_known_by_its_code(site: Site) -> None:
+    site.write("echo_module", MARK + ECHO)
+    before = find_origin("targets", USE.name)
+    assert (before.distribution, len(before.digest)) == ("", 64)
+    site.write("echo_module", MARK + ECHO + "\n")
+    assert find_origin("targets", USE.name).digest != before.digest
+    assert not (site.folder / "imported").exists()
+    package = site.folder / "echo_package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    one = find_origin("targets", "echo_package.inner:Echo").digest
+    site.forget()
+    (package / "inner" / "part.py").touch()
+    assert find_origin("targets", "echo_package.inner:Echo").digest != one
+
+
+def test_a_plugin_that_is_not_there_or_twice_there(site: Site, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="no installed package offers a plugin 'blocks'"):
+        find_origin("formats", "blocks")
+    with pytest.raises(PluginError, match="there is no module 'nowhere'"):
+        find_origin("formats", "nowhere.at_all:Blocks")
+    other = tmp_path / "other"
+    other.mkdir()
+    text = (TEMPLATE / "pyproject.toml").read_text()
+    (other / "pyproject.toml").write_text(text.replace("coreeval-example-plugin", "another"))
+    for project in (TEMPLATE, other):
+        site.install(project)
+    with pytest.raises(PluginError, match=r"another 0.1.0 and coreeval-example-plugin") as told:
+        find_origin("formats", "blocks")
+    assert "plugin:example_plugin.blocks:Blocks" in told.value.hint
+    with pytest.raises(PluginError) as told:
+        find_origin("formats", "block")
+    assert "name one of blocks" in told.value.hint
+
+
+# -- consent --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return Workspace(tmp_path / "w")
+
+
+CONFIG = parse_config(
+    {**BASE, "models": {"default": "offline", "targets": [f"plugin:{USE.name}"]}},
+    where="here",
+    base=Path("/"),
+)
+
+
+def test_nothing_runs_before_somebody_agrees(site: Site, workspace: Workspace) -> None:
+    site.write("echo_module", MARK + ECHO)
+    for work in (
+        lambda: permit_plugins(CONFIG, workspace),
+        lambda: permit_plugins(CONFIG, None),
+        lambda: load_plugin(USE, Answers),
+    ):
+        with pytest.raises(UnallowedPlugin) as told:
+            work()
+        assert (told.value.where, told.value.exit_code) == ("models.targets", 2)
+        assert "echo_module:Echo" in told.value.message and "--allow-plugins" in told.value.hint
+    assert not (site.folder / "imported").exists()
+    assert not workspace.root.exists()
+
+
+def test_what_was_agreed_to_is_remembered_for_this_code_alone(
+    site: Site, workspace: Workspace
+) -> None:
+    site.write("echo_module", ECHO)
+    allow_named_plugins()
+    (origin,) = permit_plugins(CONFIG, workspace)
+    site.forget()
+    assert permit_plugins(CONFIG, workspace) == [origin]
+    assert load_plugin(USE, Stated).origin == origin
+    site.write("echo_module", ECHO + "\n# changed\n")
+    with pytest.raises(UnallowedPlugin):
+        permit_plugins(CONFIG, workspace)
+    allow_named_plugins()
+    permit_plugins(CONFIG, workspace)
+    site.forget()
+    permit_plugins(CONFIG, workspace)
+    kept = json.loads(workspace.trust_file.read_text())["trusted"]
+    assert [each["what"][:2] for each in kept] == [["targets", USE.name]]
+
+
+def test_a_new_version_of_a_package_is_asked_about(site: Site, workspace: Workspace) -> None:
+    config = parse_config(
+        {**BASE, "dataset": {"format": "plugin:blocks", "path": "."}},
+        where="here",
+        base=Path("/"),
+    )
+    site.install(TEMPLATE)
+    allow_named_plugins()
+    permit_plugins(config, workspace)
+    site.install(TEMPLATE)
+    permit_plugins(config, workspace)
+    site.install(TEMPLATE, version="0.2.0")
+    with pytest.raises(UnallowedPlugin, match=r"coreeval-example-plugin 0\.2\.0"):
+        permit_plugins(config, workspace)
+
+
+def test_a_record_that_came_with_a_config_agrees_for_nobody(
+    site: Site, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.write("echo_module", ECHO)
+    allow_named_plugins()
+    permit_plugins(CONFIG, workspace)
+    monkeypatch.setenv("HOME", str(tmp_path / "another"))
+    site.forget()
+    with pytest.raises(UnallowedPlugin):
+        permit_plugins(CONFIG, workspace)
+
+
+def test_a_script_agrees_to_one_plugin(site: Site, workspace: Workspace) -> None:
+    site.write("echo_module", ECHO)
+    origin = allow_plugin(USE)
+    assert permit_plugins(CONFIG, workspace) == [origin]
+    with pytest.raises(UnallowedPlugin):
+        load_plugin(PluginUse("exports", USE.name), Stated)
+
+
+# -- protocols ------------------------------------------------------------------------------------
+
+FITS = """class Fits:
+    plugin_api = 1
+    name = "fits"
+    def score(self, inputs, answers): return 1
+    async def find(self, query): return query
+"""
+
+
+def _load(site: Site, code: str) -> Plugin:
+    site.write("fitting", code)
+    use = PluginUse("detectors", "fitting:Fits", "here")
+    allow_plugin(use)
+    return load_plugin(use, Answers)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        FITS,
+        FITS.replace("(self, inputs, answers)", "(self, inputs, answers, more=1)"),
+        FITS.replace("(self, inputs, answers)", "(self, *all)"),
+        FITS.replace('    name = "fits"\n', "    def __init__(self): self.name = 'fits'\n"),
+        f"{FITS}\nFits = Fits()\n",
+    ],
+)
+def test_a_plugin_that_fits(site: Site, code: str) -> None:
+    plugin = _load(site, code)
+    assert plugin.origin.target == "fitting:Fits"
+    assert plugin.read_text("name") == "fits"
+    assert plugin.read_text("title", "none") == "none"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("    plugin_api = 1\n", "", "does not state plugin_api; this CoreEval has version 1"),
+        ("plugin_api = 1", "plugin_api = 2", "is for version 2 of the protocol for detectors"),
+        ("plugin_api = 1", "plugin_api = True", "is for version True"),
+        ('    name = "fits"\n', "", "it lacks name"),
+        ("def score", "def scores", "it lacks the method score"),
+        ("def score(self, inputs, answers): return 1", "score = 1", "score is not a method"),
+        ("(self, inputs, answers)", "(self, inputs)", r"score must take \(inputs, answers\)"),
+        ("async def find", "def find", "find must be a coroutine: async def find"),
+        ('    name = "fits"', "    def __init__(self, key): ...", "cannot be made without arg"),
+        ("class Fits", "class Other", "the module fitting has no 'Fits'"),
+        ("class Fits", "import not_there\nclass Fits", "it cannot be imported: No module named"),
+        ("class Fits", "1 / 0\nclass Fits", "it cannot be imported: division by zero"),
+    ],
+)
+def test_a_plugin_that_does_not_fit(site: Site, old: str, new: str, told: str) -> None:
+    with pytest.raises(PluginError, match=told) as error:
+        _load(site, FITS.replace(old, new))
+    assert "fitting:Fits" in error.value.where and "coreeval docs plugins" in error.value.hint
+
+
+def test_a_class_that_is_no_plugin_is_never_made(site: Site) -> None:
+    site.write("fitting", f"class Fits:\n    def __init__(self): {MARK.splitlines()[1]}\n")
+    with pytest.raises(PluginError, match="does not state plugin_api"):
+        _load(site, f"{MARK.splitlines()[0]}\nclass Fits:\n    def __init__(self): 1 / 0\n")
+
+
+def test_an_error_in_a_plugin_names_it(site: Site) -> None:
+    plugin = _load(site, FITS)
+    failed = r"fitting:Fits failed in score: ZeroDivisionError: never\ufffd mind"
+    with pytest.raises(PluginFailed, match=failed), plugin.guard("score"):
+        raise ZeroDivisionError("never\x1b mind")
+    with pytest.raises(PluginError, match="as it is"), plugin.guard("score"):
+        raise PluginError("as it is")
+    with pytest.raises(OSError, match="passing"), plugin.guard("score", but=(OSError,)):
+        raise OSError("passing")
+    plugin.loaded.title = 3  # type: ignore[attr-defined]
+    with pytest.raises(PluginError, match="title must be a text, not 3"):
+        plugin.read_text("title")
