@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-from coreeval.cli.app import COMMANDS, NAME, build_app
+from coreeval.cli.app import ALLOW_PLUGINS, COMMANDS, NAME, build_app
+from coreeval.errors import DEBUG
 from scripts.reference.markdown import NOTICE, table
 
 _INTRO = f"""\
@@ -15,11 +16,12 @@ _INTRO = f"""\
 
 {NOTICE}
 
-This page lists what `coreeval COMMAND --help` prints. Three options work with every command and
-are not repeated: `--help` shows the help, `--json` prints one JSON document ([json.md](json.md)),
-and `--debug` shows the traceback of an error. Exit codes are listed in [run.md](run.md).
+This page lists what `coreeval COMMAND --help` prints. Four options work with every command and are
+not repeated: `--help` shows the help, `--json` prints one JSON document ([json.md](json.md)),
+`--debug` shows the traceback of an error, and `--allow-plugins` runs the plugins that a config
+names ([plugins.md](plugins.md)). Exit codes are listed in [run.md](run.md).
 """
-_COMMON = {"--help", "--json", "--debug"}
+_COMMON = {"--help", "--json", DEBUG, ALLOW_PLUGINS}
 _TYPES = {"int": " N", "float": " X", "str": " TEXT"}
 """What stands for the value of an option that names none."""
 _PLAIN_NAME = re.compile(r"\{([A-Z_]+)(?:\.{3})?\}")

@@ -21,7 +21,8 @@ import typer
 import yaml
 
 from coreeval.cli import main
-from coreeval.cli.app import COMMANDS, build_app
+from coreeval.cli.app import ALLOW_PLUGINS, COMMANDS, build_app
+from coreeval.errors import DEBUG
 from tests.docs.pages import PAGES, ROOT, Command, Script, Written, iter_commands, iter_steps
 
 CONFIG: dict[str, Any] = {
@@ -48,6 +49,7 @@ NEEDS = {
     "an answer of a model": r"(?:openai|anthropic|PROVIDER):",
     "a config with a model": r"--batch|--live|prompts try|detect recitation",
     "weights": r"hf:",
+    "a plugin": r"my_plugins|with-plugins|plugin:",
     "a download": r"gdelt sync (?!--from examples)|--fetch|push |fama-french|mkt_rf|--to hf",
     "a recorded document": r"(?:texts|said|answers|scored|rankings|utility)\.jsonl|gdelt text",
     "a benchmark that is not bundled": r"fineval|finqa|clean-a\.jsonl|tweeteval[:/]",
@@ -60,6 +62,8 @@ NEEDS = {
 EXITS = {"gate RELEASE": {0, 4}, "release RUN --version V --gates": {0, 4}}
 """Exit codes of commands by how they begin, if others than 0 are fine on data so small."""
 WITH_COMMANDS = [page for page, text in PAGES.items() if any(iter_commands(text))]
+ANYWHERE = (DEBUG, ALLOW_PLUGINS)
+"""Options that every command takes."""
 TREE: Any = typer.main.get_command(build_app(COMMANDS))
 """The command tree; typer hides its classes."""
 
@@ -78,7 +82,9 @@ def needs(command: Command) -> str:
 
 def find_problem(words: tuple[str, ...]) -> str:
     """Return why the program would refuse these arguments; nothing if they fit."""
-    command, rest, path = TREE, list(words), "coreeval"
+    command, rest, path = TREE, [word for word in words if word not in ANYWHERE], "coreeval"
+    if rest[:1] == ["detect"] and ":" in "".join(rest[1:2]):
+        rest[1] = "recitation"  # detectors of plugins take the options of built-in ones
     while hasattr(command, "commands") and rest and rest[0] in command.commands:
         path = f"{path} {rest[0]}"
         command = command.commands[rest.pop(0)]
@@ -127,7 +133,7 @@ def test_options_that_a_page_names_in_passing_exist() -> None:
                 command = command.commands[words.pop(0)]
             known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
             asked = set(re.findall(r"(?<![\w-])--[a-z-]+", span))
-            if asked - known - {"--help", "--debug"}:
+            if asked - known - {"--help", *ANYWHERE}:
                 wrong.append((page, span))
     assert not wrong
 
