@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
