@@ -224,6 +224,11 @@ def allow_plugin(use: PluginUse) -> PluginOrigin:
     return origin
 
 
+def adopt_plugins(origins: Iterable[PluginOrigin]) -> None:
+    """Agree to the plugins that the process which started this one may run, in their versions."""
+    _CONSENT.origins.update(origins)
+
+
 def list_plugins(config: AnyConfig) -> list[PluginUse]:
     """Return the plugins that a config names, with the keys that name them."""
     named: list[tuple[PluginGroup, str, str]] = []
