@@ -12,6 +12,9 @@ RAY := ray==2.60.0
 # What runs the notebooks of examples/; only those who change them need it.
 NOTEBOOKS := nbclient==0.11.0 ipykernel==7.4.0
 
+# The documentation site: mkdocs-material, and what it asks for.
+SITE := mkdocs-material==9.8.2 mkdocs==1.6.1 pymdown-extensions==13.1.2 markdown==3.11.3 pygments==2.21.0
+
 TOOLS := build==1.6.1 twine==7.0.0 'readme_renderer[md]==46.0' pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 
 # Tests start many processes, which begin sooner where Python keeps what it has compiled.
@@ -20,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # pip would compile all 22,000 files of the packages, which takes four times as long as the rest; Python compiles what it imports.
 INSTALL := -m pip install --quiet --no-compile --constraint constraints.txt
 
-.PHONY: demo test test-extras check fix lock audit sbom dist image clean
+.PHONY: demo test test-extras check fix lock audit sbom dist image site gallery clean
 
 demo: .venv/demo
 	$(BIN)/coreeval demo
@@ -33,6 +36,7 @@ test: check
 # A file is for one worker alone: the tests of Ray look for its processes on the whole machine.
 test-extras: .venv/extras/ready
 	.venv/extras/bin/python -m pytest -n $(WORKERS) -o timeout=300 --dist loadfile tests/postgresql tests/whitebox tests/ray tests/notebooks
+	$(MAKE) site
 
 check: .venv/ready
 	$(BIN)/ruff check .
@@ -79,8 +83,19 @@ image:
 	fi; \
 	set -x; $$builder build --file Containerfile --build-arg EXTRAS=$(EXTRAS) --tag coreeval:latest .
 
+# The documentation as a site; a broken link, an unknown anchor or a page that is not in the navigation is an error.
+site: .venv/site/ready build/gallery/audit.html
+	NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --strict --quiet
+
+# The pages that docs/gallery.md links. `make site` only builds them if they are missing.
+gallery: .venv/ready
+	$(BIN)/python -m scripts.gallery build/gallery
+
+build/gallery/audit.html: | .venv/ready
+	$(BIN)/python -m scripts.gallery build/gallery
+
 clean:
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache coreeval-demo
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache coreeval-demo
 
 # What a user of the demo needs, a third of what developers do.
 .venv/demo: pyproject.toml constraints.txt | .venv/pip
@@ -111,4 +126,9 @@ clean:
 .venv/tools/ready: Makefile
 	$(PYTHON) -m venv .venv/tools
 	.venv/tools/bin/pip install --quiet $(TOOLS)
+	touch $@
+
+.venv/site/ready: Makefile | .venv/pip
+	$(PYTHON) -m venv .venv/site
+	.venv/site/bin/pip install --quiet $(SITE)
 	touch $@

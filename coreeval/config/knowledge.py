@@ -50,7 +50,8 @@ class BigQueryConfig(Section):
     feeds: Annotated[tuple[Feed, ...], Field(min_length=1)] = ("gkg", "gal")
     """`gkg`: names and titles; `gal`: titles and descriptions. Each costs a scan of the window."""
     max_gb: Annotated[float, Field(gt=0)] = 50.0
-    """The most that a run may have billed, in GB (10^9 bytes)."""
+    """The most that a run may have billed, in GB (10^9 bytes); beyond it nothing is asked (exit 3).
+    """
     timeout_s: Annotated[float, Field(gt=0)] = 300.0
     """The time limit of one request in seconds, from the dry run to the last row."""
     endpoint: Annotated[str, AfterValidator(_check_endpoint)] | None = None
@@ -68,7 +69,7 @@ class DocConfig(Section):
     """How DOC 2.0 is reached, with its pauses and time limits."""
 
     base_url: Annotated[str, AfterValidator(_check_http_url)] = DOC_SERVICE_URL
-    """The address of the service; any other is a gateway or a test server."""
+    """The address of the service; any other is a gateway."""
     spacing_s: Annotated[float, Field(ge=0)] = 8.0
     """The least time between two requests of all processes together, in seconds. GDELT states 5 s,
     but was seen to refuse requests at 6.5 s (research: gdelt §1)."""
@@ -137,16 +138,22 @@ class WindowConfig(Section):
     """The span of publication times that evidence must come from."""
 
     start: UtcMoment | Literal["auto"] = "auto"
-    """`auto`: the latest of cutoff and release over all targets."""
+    """Publication times from this moment on. `auto`: the latest of training cutoff and release over
+    all targets; embedded targets do not count, and a target with neither date is an error
+    (docs/cutoffs.md). A time without a zone is UTC."""
     end: UtcMoment | Literal["now"] = "now"
+    """Publication times before this moment. `now`: the moment at which the run starts; a resume
+    keeps it."""
 
 
 class ControlWindow(Section):
     """The span of publication times that evidence of the control arm must come from."""
 
     start: UtcMoment
+    """Publication times from this moment on."""
     end: UtcMoment
-    """Excluded; no later than the earliest cutoff of the targets."""
+    """Publication times before this moment: no later than the earliest cutoff of the targets and
+    the start of `knowledge.window`. A target without a known cutoff is an error."""
 
 
 _LATER_KEYS: Final[dict[str, object]] = {"documents": "excerpts", "options": {}}
@@ -156,36 +163,44 @@ class KnowledgeConfig(Section):
     """The sources of news."""
 
     backends: Annotated[tuple[BackendName, ...], Field(min_length=1)] = ("local",)
-    """The backends in order: a query without results goes on to the next. A plugin's is
-    `plugin:NAME` or `module:Class`."""
+    """The backends in order; a query without results goes on to the next: `local`
+    (docs/knowledge.md), `bigquery` (docs/bigquery.md), `doc` (docs/doc_api.md), or a plugin's as
+    `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str | None = None
-    """For the local backend: a store of `coreeval gdelt sync`, or a folder of GDELT files. None:
-    the workspace's own store. Plugins are told it too."""
+    """For `local`: a store made by `coreeval gdelt sync`, or a folder of GDELT files; plugins get
+    it too. None: the workspace's own store."""
     options: dict[str, JsonValue] = {}
     """Settings for the backends that are plugins; keys and passwords are refused."""
     bigquery: BigQueryConfig = BigQueryConfig()
+    """How GDELT's tables on BigQuery are queried."""
     doc: DocConfig = DocConfig()
+    """How GDELT's DOC 2.0 is queried."""
     text: TextDepth = "headline"
-    """How much of an article is read: its title; its one-sentence description too; its text too."""
+    """How much of an article is read: its title (`headline`); its one-sentence description too; its
+    text too, if there is one (docs/knowledge.md)."""
     articles: ArticlesConfig = ArticlesConfig()
+    """Where texts of articles come from; needed for `text: article`."""
     documents: Literal["excerpts", "private"] = "excerpts"
-    """What documents to be summarised hold of publishers' texts: excerpts; or all that is read, in
-    a run of which no release can be made."""
+    """What documents of the kind `summary` contain of publishers' texts. `private`: all that is
+    read, in a run of which no release can be made (docs/tasks.md)."""
     window: WindowConfig = WindowConfig()
+    """The publication times that evidence must have."""
     min_precision: Precision = "cluster"
     """The least certain kind of publication time that is accepted."""
     candidates: Annotated[int, Field(ge=1, le=100)] = 8
-    """The number of events offered to a sample, up to three reports of each (research:
+    """The number of events offered to a sample, up to three articles of each (research:
     reading_trial_2)."""
     reuse: Count | None = 2
-    """The most samples that one event may be offered to; None for no limit."""
+    """The most samples that one event may be offered to; `null`: any number."""
     embeddings: str | None = None
-    """Ranks events and passages by meaning too: `minilm`, `minilm:PATH` or `provider:name`; None
-    ranks them by words alone."""
+    """Finds and ranks news by meaning too: `minilm`, `minilm:PATH` or `provider:name`
+    (docs/knowledge.md). A provider is sent the texts, needs your consent (docs/models.md), and is
+    refused under a budget. None: news is ranked by words alone."""
     cutoffs: str | None = None
-    """A file of model cutoffs and release dates that overrides the built-in ones."""
+    """A file of model cutoffs and release dates that overrides the built-in ones (docs/cutoffs.md).
+    """
     takedown: str | None = None
-    """A file of names and evidence ids that must not be used, one per line."""
+    """A file of names and evidence ids that must not be used, one per line (docs/safety.md)."""
 
     @model_serializer(mode="wrap")
     def _omit_usual_values(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:

@@ -120,13 +120,17 @@ class PriceConfig(Section):
     """The prices of a model, in US dollars per million tokens."""
 
     input: TokenPrice
+    """The price of prompt tokens."""
     output: TokenPrice
+    """The price of answer tokens."""
     cached_input: TokenPrice | None = None
-    """For prompt tokens that the provider read from its cache; None: the same as other tokens."""
+    """The price of prompt tokens that the provider read from its cache. None: that of `input`."""
     cache_write: TokenPrice | None = None
-    """For prompt tokens that the provider was asked to cache; None: the same as other tokens."""
+    """The price of prompt tokens that the provider was asked to cache. None: that of `input`."""
     batch_input: TokenPrice | None = None
+    """The price of prompt tokens in batches. None: unknown."""
     batch_output: TokenPrice | None = None
+    """The price of answer tokens in batches. None: unknown."""
 
 
 def hide_folder(model: str) -> str:
@@ -147,27 +151,44 @@ class ModelConfig(Section):
     """A model for one role: `provider:name` and its parameters."""
 
     model: str
+    """`openai:NAME`, `anthropic:NAME`, any provider of LangChain, `hf:WEIGHTS`, `replay:FILE`
+    (recorded answers), `offline` (rules), `spacy` (extractor only) or `plugin:NAME`
+    (docs/plugins.md). A target may also be `offline:NAME`, a small classifier fitted here
+    (docs/targets.md)."""
     base_url: PlainUrl | None = None
-    """A URL without user, password or query: keys come from the environment."""
+    """Any endpoint with the provider's API, as a URL without user, password or query. None: the
+    provider's own."""
     temperature: float | None = None
+    """Sent only if it is set."""
     max_tokens: Count = 2048
+    """The longest answer. One that is cut off may be twice as long on the second try."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    """Sent only if it is set."""
     reasoning_effort: str | None = None
+    """Sent only if it is set."""
     structured: Method | Literal["auto"] = "auto"
-    """`auto`: the strictest way that the endpoint supports, found once and remembered."""
+    """How JSON is requested. `auto`: the strictest way that the endpoint supports, found once and
+    remembered."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    """The time limit of one request, in seconds."""
     api_key_env: VariableName | None = None
-    """Name of the environment variable that holds the key."""
+    """The name of the environment variable that holds the key. None: the provider's, such as
+    `OPENAI_API_KEY`."""
     ca_file: str | None = None
-    """A PEM file with the only certificate authorities that are trusted for the endpoint."""
+    """A PEM file with the only certificate authorities that are trusted for the endpoint. None: the
+    system's."""
     price: PriceConfig | None = None
-    """Overrides the built-in price and the one in `run.prices`."""
+    """Overrides the built-in price and the one in `run.prices`, wherever the config names the model
+    with the same `base_url`."""
     max_in_flight: Count | None = None
-    """The most requests at a time; None: `run.concurrency`."""
+    """The most simultaneous requests. None: `run.concurrency`."""
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
+    """The most requests per minute. None: no limit."""
     tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
+    """The most tokens per minute. None: no limit."""
     extra: Annotated[dict[str, JsonValue], AfterValidator(_check_extra_parameters)] = {}
-    """Further parameters, sent unchanged; CoreEval's own parameters are refused."""
+    """Further parameters of the request, sent unchanged. Credentials and CoreEval's own parameters
+    are refused (docs/models.md)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -243,11 +264,13 @@ class TargetConfig(ModelConfig):
     """A model under test."""
 
     cutoff: DateText | None = None
-    """The end of its training data; like `released`, overrides the known date."""
+    """The end of its training data, a day or a month; like `released`, overrides the known date
+    (docs/cutoffs.md)."""
     released: DateText | None = None
-    """The date on which it was published."""
+    """The date on which it was published, a day or a month."""
     role: Literal["target", "reference"] = "target"
-    """A reference is presumed clean: the PCR of the other targets is compared with its PCR."""
+    """`reference`: a model that is presumed not to have seen the benchmark; the PCR of the other
+    targets is compared with its PCR (docs/pcr.md). Not all targets may be references."""
 
     @model_validator(mode="after")
     def _check_provider(self) -> Self:
@@ -284,13 +307,21 @@ class ModelsConfig(Section):
     """The model of each role."""
 
     default: ModelConfig
+    """Plays every role that is not named."""
     extractor: ModelConfig | None = None
+    """Finds what a text mentions and what must stay; `spacy` does it without a model."""
     replacer: ModelConfig | None = None
+    """Chooses the news and the facts that change."""
     rewriter: ModelConfig | None = None
+    """Writes the semantic text: the same facts in other words."""
     composer: ModelConfig | None = None
+    """Writes the updated text with the new facts."""
     fact_judge: ModelConfig | None = None
+    """Judges whether the evidence supports every new statement."""
     label_judge: ModelConfig | None = None
+    """Labels texts without knowing their label; best another model than the composer."""
     targets: tuple[TargetConfig, ...] = ()
+    """The models that are tested; each may occur once."""
 
     @model_validator(mode="after")
     def _check_rule_based_roles(self) -> Self:

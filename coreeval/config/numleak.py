@@ -24,11 +24,13 @@ class LeakConfig(Section):
     """What is asked in addition to the sentiment of each date (research: numleak, app. M and Q)."""
 
     until: Annotated[int, Field(ge=1, le=9999)] | None = None
-    """The last year of the early era; None: the early era is the first 15 % of the series."""
+    """The last year of the early era. None: the early era is the first 15 % of the series."""
     early: CountOrZero = 30
-    """The number of early dates asked for value and sentiment, as in the paper; 0: none."""
+    """The number of early dates asked for value and sentiment, wherever `period` lies: 0, or at
+    least 5."""
     scrambled: CountOrZero = 30
-    """The number of dates whose figures are shown under their own and another date; 0: none."""
+    """The number of dates whose figures are shown under their own date and under another: 0, or at
+    least 5."""
 
     @model_validator(mode="after")
     def _check_counts(self) -> Self:
@@ -50,7 +52,9 @@ class InstructionConfig(Section):
     """A defence or suffix of a question: a built-in one by name, or custom text."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """A built-in name, or your own: letters, digits, `.`, `_` and `-`."""
     text: str | None = None
+    """The text of your own instruction."""
     file: str | None = None
     """A file of plain text, instead of `text`."""
 
@@ -81,21 +85,26 @@ class DefencesConfig(Section):
     """Defences under attack, and their cost in usefulness (research: numleak, section 5)."""
 
     names: Annotated[tuple[InstructionConfig, ...], Field(min_length=1)] = _list_built_in(DEFENCES)
+    """Built-in defences by name, and your own: `{name: house, file: house.md}`. `none` is the
+    control."""
     suffixes: tuple[InstructionConfig, ...] = _list_built_in(SUFFIXES)
-    """Suffixes to attack with; if empty, only the plain question is asked."""
+    """Endings of the question that try to override a defence, built-in ones by name and your own.
+    Empty: only the plain question is asked."""
     dates: Count = 40
-    """The number of dates of the first draw that each defence is tried on, as in NumLeak."""
+    """The number of dates of the first draw that each defence is tried on."""
     utility: bool | None = None
-    """Whether ordinary questions are asked and judged under each defence; None: if there is a
+    """Whether ordinary questions are asked and judged under each defence. None: if there is a
     judge."""
     questions: str | None = None
-    """A file of custom ordinary questions."""
+    """A YAML file of your own ordinary questions: a list of `{id, category, question, points}`.
+    None: the built-in ones."""
     judge: ModelConfig | None = None
-    """Scores the answers to the ordinary questions; `offline` compares words by rule."""
+    """The model that scores answers to ordinary questions from 0 to 4; `offline` compares words by
+    rule, to try things without a key."""
     second_judge: ModelConfig | None = None
-    """Scores some of the answers again."""
+    """The model that scores some of the answers again."""
     rescored: Annotated[int, Field(ge=2, le=MOST)] = 50
-    """The number of answers that the second judge scores, as in NumLeak."""
+    """The number of answers that the second judge scores."""
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -194,9 +203,9 @@ class PeriodConfig(Section):
     """The period whose values are asked for, e.g. that of a back-test."""
 
     start: PeriodEnd = None
-    """Year, month or day, inclusive; None: the beginning of the series."""
+    """A year, month or day, inclusive. None: the beginning of the series."""
     end: PeriodEnd = None
-    """Year, month or day, inclusive to its last day; None: the end of the series."""
+    """A year, month or day, inclusive to its last day. None: the end of the series."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
@@ -237,29 +246,33 @@ class NumleakConfig(Section):
     files: dict[str, str] = {}
     """The publisher's file on this machine, by series id; such a series is not fetched."""
     probes: tuple[Probe, ...] = DEFAULT_PROBES
-    """`recent`: the last values published after the target's cutoff; `siblings`: the other series
-    of the family; the other probes are named like the records of their answers."""
+    """The kinds of questions (docs/numleak.md); `value` must be among them."""
     dates: Annotated[int, Field(ge=2, le=MOST)] = 40
-    """The number of dates per series and draw."""
+    """The number of dates per series and draw: half before the target's cutoff, a quarter within
+    six months of it, and a quarter after it, as far as the series has them."""
     seeds: Count = 1
-    """The number of draws of that size; they share no dates and are pooled."""
+    """The number of draws, with seeds from `run.seed` on; they share no dates and are pooled."""
     pairs: Count = 60
-    """The number of pairs of a draw's dates that are compared."""
+    """The number of pairs of a draw's dates that are compared, freely and as a forced choice."""
     fictitious: Count = 30
     """The number of questions about series that do not exist, per draw."""
     recent: Count = 14
+    """The number of last values after the cutoff; of the whole series if the cutoff is unknown."""
     draws: Annotated[int, Field(ge=2, le=MOST)] = 2
-    """The number of repeated answers to the question for one value."""
+    """The number of answers to each repeated question, at temperature 1."""
     continuations: Count = 10
     """The number of passages of the publisher's file to continue, per draw."""
     period: PeriodConfig = PeriodConfig()
-    """The period that dates are drawn from; `recent` dates are not restricted to it."""
+    """`{start: 2015, end: 2020-06}`: the period that dates are drawn from; `recent` dates are not
+    restricted to it."""
     leak: LeakConfig = LeakConfig()
-    """Controls of the sentiment, used if sentiment is asked."""
+    """Controls of the probe `sentiment` (docs/numleak_leak.md)."""
     signals: dict[str, str] = {}
-    """CSV files with your own signals, by name, which are attributed beside the sentiment."""
+    """CSV files with your own signals, by name: `{tone: tone.csv}` with the columns `date` and
+    `value`."""
     defences: DefencesConfig | None = None
-    """Which defences are tested, also for their cost in usefulness; None: none."""
+    """Tests instructions against giving values away (docs/numleak_defences.md); `{}` tests the four
+    built-in ones with all endings. None: no test."""
 
     @model_validator(mode="after")
     def _require_value_probe(self) -> Self:

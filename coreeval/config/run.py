@@ -23,8 +23,8 @@ class TelemetryConfig(Section):
     """Where spans are sent; nowhere by default."""
 
     otlp: PlainUrl | None = None
-    """Base URL of a collector that takes OTLP over HTTP; None: the OTEL_* variables apply. Headers
-    with keys come from OTEL_EXPORTER_OTLP_HEADERS."""
+    """The base URL of a collector that takes OTLP over HTTP. Headers with keys come from
+    `OTEL_EXPORTER_OTLP_HEADERS`. None: the standard `OTEL_*` variables apply."""
     content: bool = False
     """Whether spans contain texts, prompts, answers and news; if not, only ids, names and numbers.
     """
@@ -34,7 +34,9 @@ class LicenceConfig(Section):
     """The terms on which a benchmark's texts may be redistributed, as stated by their owner."""
 
     name: str
+    """The licence, such as `CC-BY-4.0`."""
     url: str | None = None
+    """Where the licence can be read."""
     redistribute: bool = False
     """Whether a release may contain the original texts."""
 
@@ -51,23 +53,30 @@ class DatasetConfig(Section):
     """The location of the benchmark, and how to read it."""
 
     format: FormatName
-    """A built-in format, or a plugin's: `plugin:NAME` or `module:Class`."""
+    """The format of the benchmark (docs/datasets.md): `tweeteval`, `mrpc`, `rte`, `squad`, `mmlu`,
+    `finqa`, `ectsum`, `jsonl`, `csv`, `tsv`, `parquet`, `hf` (extra `hf`), or a plugin's as
+    `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str
-    """Folder or file, relative to the config; a dataset name for `hf`."""
+    """A folder or file. For `hf`: the name of the dataset, or a folder with its files, without
+    links that lead out of it."""
     split: SplitName = "test"
+    """The split that is refreshed."""
     train_split: SplitName = "train"
-    """The split that embedded targets are fitted on."""
+    """The split that embedded targets (docs/targets.md) and the offline label judge learn from."""
     language: Language | None = None
-    """The language of the texts as an ISO 639-1 code; None: the task's own, which is `en` if its
-    file does not state one."""
+    """The language of the texts as an ISO 639-1 code such as `de` (docs/tasks.md). None: the task's
+    own, which is `en` if its file does not state one."""
     target: str | None = None
-    """TweetEval stance: the target's folder, or `all`."""
+    """For TweetEval stance: the target's folder such as `feminism`, or `all`."""
     subset: str | None = None
-    """Configuration name of an `hf` dataset."""
+    """For `hf`: the dataset's configuration."""
     columns: dict[str, str] = {}
-    """Our field name -> the file's column, for jsonl, csv, tsv, parquet and hf."""
+    """CoreEval's field → the file's column, for `jsonl`, `csv`, `tsv`, `parquet` and `hf`
+    (docs/datasets.md)."""
     licence: LicenceConfig | None = None
-    """Overrides the known licence of the format's benchmark."""
+    """The terms on which the texts may be redistributed: they decide whether a release
+    (docs/releases.md) contains the originals. You may change this after a run: `coreeval resume
+    RUN` applies it. None: what is known of the format."""
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -83,12 +92,15 @@ class RayConfig(Section):
     """The workers of a run on a Ray cluster."""
 
     address: Annotated[str, Field(pattern=_ADDRESS)] = "auto"
-    """The address of the cluster's head, HOST:PORT; auto: the cluster that this machine is in."""
+    """The address of the cluster's head as `HOST:PORT`. `auto`: the cluster that this machine is
+    in."""
     workers: Annotated[int, Field(ge=1, le=1024)] = 2
-    """The number of actors that refresh samples; they share `run.concurrency`."""
+    """The number of actors that refresh samples. They share `run.concurrency`, `max_in_flight` and
+    the limits per minute."""
     cpus_per_worker: Annotated[float, Field(ge=0, le=1024)] = 1
+    """The processors that Ray reserves for each worker; fractions are allowed."""
     resources: dict[str, Annotated[float, Field(gt=0, le=MOST)]] = {}
-    """What else Ray must find on a node for a worker: the name of a resource, and how much."""
+    """What else a node must have for a worker, as Ray's resources: `{news: 1}`."""
 
 
 _WAIT: Final = re.compile(r"^([1-9]\d{0,3})(m|h|d)$")
@@ -99,17 +111,20 @@ class BatchConfig(Section):
     """What is asked through the providers' batch APIs, and how long that may take."""
 
     models: tuple[str, ...] = ()
-    """The models, as the config spells them; empty: all whose provider has batches."""
+    """The models to ask through batches, roles and targets, as the config spells them. Empty: all
+    whose provider has batches."""
     max_wait: Annotated[str, Field(pattern=_WAIT.pattern)] = "24h"
-    """How long a batch may take, in minutes, hours or days; then it is cancelled, and what it has
-    not answered is asked without one."""
+    """How long a batch may take (`m`, `h`, `d`). Then it is cancelled, its answers are kept, and
+    the remaining calls are sent without a batch."""
     live_below: Annotated[float, Field(ge=0, le=1)] = 0.01
-    """The share of the calls so far below which those that are left are asked without a batch."""
+    """When the remaining calls are fewer than this share of all calls so far, they are sent without
+    a batch."""
     min_batch: Annotated[int, Field(ge=1, le=25_000)] = 50
-    """Fewer calls wait for the next round, as long as another batch is open."""
+    """A model with fewer calls than this waits for the next round, as long as another batch is
+    open."""
     files: str | None = None
-    """A folder for batches as files, which a program of the user's answers; None: they are sent to
-    the models' endpoints."""
+    """A folder: batches are written to it as files, which a program of yours answers
+    (docs/batches.md). None: batches are sent to the models' endpoints."""
 
     @property
     def max_wait_s(self) -> float:
@@ -130,43 +145,56 @@ class RunConfig(Section):
     """The settings of a run."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    """The most simultaneous requests to each model without `max_in_flight`. A quarter more samples
+    are open, so that others ask while one is between two calls."""
     engine: Literal["local", "ray"] = "local"
-    """What starts the processes that refresh samples: this machine, or a Ray cluster."""
-    workers: Annotated[int, Field(ge=1, le=64)] = 1
-    """The number of processes on this machine that refresh samples; they share `concurrency`."""
-    ray: RayConfig = RayConfig()
-    batch: Annotated[BatchConfig | None, BeforeValidator(_read_batch)] = None
-    """Whether calls wait for batches, at half the price; None: each is sent at once."""
-    max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    pipeline: Pipeline = "full"
-    """Whether the extractor also rewords, and the replacer also writes the text, in one call each.
+    """What starts the processes that refresh samples: this machine, or a Ray cluster (docs/ray.md).
     """
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """The number of processes on this machine that refresh samples (docs/run.md). They share
+    `concurrency`, `max_in_flight` and the limits per minute."""
+    ray: RayConfig = RayConfig()
+    """The workers of `engine: ray`; they replace `workers`."""
+    batch: Annotated[BatchConfig | None, BeforeValidator(_read_batch)] = None
+    """`true` or a mapping: calls wait for the providers' batch APIs, at half the list price
+    (docs/batches.md). None: each call is sent at once."""
+    max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    """How often a sample is composed at most."""
+    pipeline: Pipeline = "full"
+    """`full`: every role makes its own call. `lean`: the extractor also rewords, and the replacer
+    also writes the text (docs/pipeline.md)."""
     label_batch: Annotated[int, Field(ge=1, le=50)] = 10
-    """The number of originals that the label judge labels in one call; 1: each in its own."""
+    """The number of originals that the label judge labels in one call (docs/pipeline.md)."""
     arms: tuple[Literal["semantic", "updated"], ...] = ("semantic", "updated")
-    """The arms to write beside the original one."""
+    """The arms to write beside the original one. `[updated]` saves the calls for rewordings;
+    `detect.pcr` and `on_reject: semantic` need the semantic arm."""
     seed: Seed = 7
+    """The seed of everything that is drawn. An integer outside 0 to 2^32 - 1 is reduced modulo
+    2^32."""
     on_reject: Literal["drop", "semantic", "original"] = "drop"
+    """What `updated` contains for a rejected sample: nothing (`drop`), or its semantic or original
+    text. Filled rows are marked by `outcome`, and no score uses them."""
     store: Literal["sqlite", "postgresql"] = "sqlite"
     """Where the run and its answers are kept: in files, or in the database that
-    `COREEVAL_STORE_URL` names."""
+    `COREEVAL_STORE_URL` names (docs/postgresql.md)."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
-    """The most that the run may cost, including all its resumes."""
+    """The most that the run may cost, including all its resumes (docs/run.md)."""
     max_usd_per_sample: Annotated[float, Field(gt=0)] | None = None
-    """The most that the calls of one sample may have cost when another one is sent; None for no
-    limit."""
+    """If the calls of a sample have cost more than this, no other call is sent for it and the
+    sample fails (docs/run.md)."""
     allow_unpriced: bool = False
-    """Whether a model without a price may be asked under a budget; its cost is not counted."""
+    """Whether a model without a price may be asked under `budget_usd` or `max_usd_per_sample`; its
+    cost is not counted."""
     prices: str | None = None
-    """A file of prices that override the built-in ones."""
+    """A file of prices that override the built-in ones (docs/cost.md)."""
     timeout_s: Annotated[float, Field(gt=0)] | None = None
     """The time limit of one start or resume in seconds, after which it stops cleanly."""
     sample_timeout_s: Annotated[float, Field(gt=0)] = 900.0
     """The time limit of one sample in seconds, after which it fails; waiting in a model's queue
     does not count."""
     control_window: ControlWindow | None = None
-    """News that all targets may know: a second pass writes the control arm with it. None: no
-    control arm."""
+    """`{start: DAY, end: DAY}`: news that all targets may know; a second pass writes the control
+    arm with it (docs/run.md). None: no control arm."""
 
     def resolve(self, at: Callable[[str], str]) -> Self:
         """Return it with absolute paths."""
@@ -206,6 +234,7 @@ class StandaloneRunConfig(Section):
     """The settings for asking targets without a refresh."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    """The most simultaneous requests to each model without `max_in_flight`."""
     seed: Seed = 7
     """The seed for drawing and modifying items."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
@@ -220,14 +249,23 @@ class SafetyConfig(Section):
     """What to do with a flagged sample; a flag that is absent keeps its default."""
 
     abuse: Policy | None = None
+    """An insult or a threat."""
     self_harm: Policy | None = None
+    """Self-harm or suicide."""
     protected_group: Policy | None = None
+    """Hostile words about people of a religion, origin, sex, orientation or disability."""
     crime_or_accusation: Policy | None = None
+    """A crime or an accusation."""
     death_or_illness: Policy | None = None
+    """A death or an illness."""
     sexual_violence: Policy | None = None
+    """Sexual violence."""
     minor: Policy | None = None
+    """A particular child."""
     private_person: Policy | None = None
+    """A named person who is not a public figure."""
     quotation: Policy | None = None
+    """Words attributed to a named person."""
 
     def flag_policies(self) -> dict[Flag, Policy]:
         """Return the policy of each flag that the config names."""
@@ -239,25 +277,32 @@ class PcrConfig(Section):
     """Whether scores come from memory: CAP's PCR of the train split against the test split."""
 
     train_split: SplitName | None = None
-    """None: the dataset's train split."""
+    """The split that the other items are drawn from, not the one that is refreshed. None:
+    `dataset.train_split`."""
     samples: Count = 500
-    """The number of train items that are drawn and reworded."""
+    """The number of train items that are drawn and reworded, at most as many as `--limit` takes
+    samples."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
     """The measure of performance."""
     consistency: Literal["exact", "same_answer", "jaccard"] | None = None
-    """The measure of consistency; None: that of the kind of the task."""
+    """How an item's answer is compared with that to its rewording: `exact` for labels and choices,
+    `same_answer` for answers, `jaccard` for summaries. None: that of the kind of the task."""
     exchangeable_splits: bool = False
-    """Whether the splits are random parts of one pool, which rules out a gap in difficulty."""
+    """`true` vouches that the splits are random parts of one pool (docs/pcr.md)."""
 
 
 class DetectConfig(Section):
     """What is measured after the refresh."""
 
     evaluate: bool = True
+    """Whether to ask the targets about all arms with every template of the task, and to compare the
+    scores (docs/targets.md)."""
     pcr: PcrConfig | None = None
-    """None: not measured."""
+    """Compare the targets' PCR of the train split with that of the test split (docs/pcr.md); `{}`
+    uses the defaults. None: not measured."""
     numleak: NumleakConfig | None = None
-    """None: not measured."""
+    """Ask the targets about dated series, and state whether they remember them (docs/numleak.md).
+    None: not measured."""
 
     @property
     def judges(self) -> tuple[ModelConfig, ...]:
@@ -289,21 +334,31 @@ class Config(Section):
     """All settings of a run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    """Letters, digits, `.`, `_` and `-`; runs are kept under this name."""
     task: str
-    """The name of a built-in task, or the path of a task file."""
+    """A built-in task (`emotion`, `irony`, `stance`, `mrpc`, `rte`), or a path that ends in `.yaml`
+    (docs/tasks.md)."""
     dataset: DatasetConfig
+    """The benchmark."""
     knowledge: KnowledgeConfig
+    """The news."""
     models: ModelsConfig
+    """Which model plays which role, and which models are tested."""
     run: RunConfig = RunConfig()
+    """How the run behaves."""
     detect: DetectConfig = DetectConfig()
+    """What is measured after the refresh."""
     safety: SafetyConfig = SafetyConfig()
     """What may be written into samples that concern real people or do harm (research: pilot §4)."""
     prompts: str | None = None
-    """A folder whose *.md files replace the built-in prompts of the same names."""
+    """A folder whose `*.md` files replace the built-in prompts of the same names (docs/prompts.md).
+    """
     schedule: ScheduleConfig | None = None
-    """When `coreeval schedule` refreshes the benchmark; does not affect a run."""
+    """When `coreeval schedule` refreshes the benchmark: a cron expression or a mapping. It does not
+    affect a run, so it may change while one is unfinished."""
     telemetry: TelemetryConfig = TelemetryConfig()
-    """Where telemetry of a run is sent; does not affect the run either."""
+    """Where telemetry of a run is sent (docs/telemetry.md). It does not affect the run, so it may
+    change while one is unfinished: `coreeval resume RUN` applies it."""
 
     @model_validator(mode="after")
     def _check_batch_models(self) -> Self:

@@ -274,10 +274,12 @@ class HookConfig(Section):
     """A hook: a shell command, or a web address that takes JSON."""
 
     command: Annotated[str, Field(min_length=1)] | None = None
-    """Run by /bin/sh in the config's folder, with the event in COREEVAL_… variables."""
+    """Run by `/bin/sh` in the config's folder, with the event in `COREEVAL_…` variables."""
     webhook_env: VariableName | None = None
-    """Name of the environment variable that holds the address, which may be secret."""
+    """Instead of a command: the name of the environment variable that holds the address that takes
+    JSON."""
     tries: Annotated[int, Field(ge=1, le=10)] = 3
+    """The most tries, with pauses of 1, 2, 4 … seconds."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     """The longest time for one try, in seconds."""
 
@@ -304,9 +306,9 @@ class HooksConfig(Section):
     success: tuple[HookConfig, ...] = ()
     """Run when a release was made."""
     failure: tuple[HookConfig, ...] = ()
-    """Run when a release failed; once per period and kind of error."""
+    """Run when a release failed, once for each period and kind of error."""
     gate: tuple[HookConfig, ...] = ()
-    """Run when a release waits for a review, failed samples or a gate; once for each as well."""
+    """Run when a release waits for a review, failed samples or a gate, once for each."""
 
     @property
     def all(self) -> tuple[HookConfig, ...]:
@@ -318,24 +320,28 @@ class ScheduleConfig(Section):
     """When a benchmark is refreshed: a cron expression, or a mapping with more settings."""
 
     cron: str
-    """Minute, hour, day of month, month and day of week, in cron's syntax."""
+    """Minute, hour, day of month, month and day of week, as in cron: 0 and 7 are Sunday."""
     timezone: str = "UTC"
-    """The IANA name of the zone in which the times apply."""
+    """The IANA name of the zone in which the times apply, such as `Europe/Berlin`."""
     version: str | None = None
-    """The strftime pattern of a release's version, filled with the due time; None: the coarsest of
-    week, day and minute that distinguishes all times."""
+    """The strftime pattern of a release's version, filled with the due time; one that gives two
+    times the same version is refused. None: the coarsest of `%G.%V`, `%Y-%m-%d` and
+    `%Y-%m-%dT%H%M%z` that distinguishes all times."""
     stale_after: Annotated[str, AfterValidator(lambda stated: str(parse_age(stated)))] | None = None
-    """Reuse samples of the last release whose evidence is younger than this, e.g. 90d; None: all
-    samples are made anew."""
+    """Reuse samples of the last release whose evidence is younger than this, such as `90d`. None:
+    all samples are made anew."""
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.05
     """The largest share of failed samples that a release may have. Our choice: a release is final,
     so it should not contain an outage of its models."""
     require_review: bool = False
-    """Whether a person must review samples that name living persons before the release."""
+    """Whether a person must review samples that name living persons before the release
+    (docs/review.md)."""
     gates: Annotated[str, Field(min_length=1)] | None = None
-    """A file of gates, relative to the config's folder, or `default`. A release must pass them
-    before it is made and before hooks run; None: no gates."""
+    """A file of gates, relative to the config's folder, or `default` (docs/gates.md). A release
+    must pass them before it is made. None: no gates."""
     hooks: HooksConfig = HooksConfig()
+    """Who is notified; hooks run once `coreeval schedule install --accept-hooks` has accepted them
+    (docs/schedule.md)."""
 
     @model_validator(mode="before")
     @classmethod

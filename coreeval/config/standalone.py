@@ -28,6 +28,7 @@ class ItemDatasetConfig(Section):
     """The location of the items, and how to read them."""
 
     format: ItemFormat
+    """The benchmark or format of the items."""
     path: str
     """A folder with a file for each split, relative to the config."""
 
@@ -36,6 +37,7 @@ class ItemModelsConfig(Section):
     """The models that are asked, and the model that paraphrases items."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
+    """The models that are asked; at least one."""
     rewriter: ModelConfig | None = None
     """Writes paraphrases; not needed for other modifications."""
 
@@ -60,27 +62,36 @@ class ItemPcrConfig(Section):
     """What is compared; fields that are absent default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
+    """The train split. None: that of the benchmark; `train` for `jsonl`."""
     test_split: str | None = None
+    """The test split. None: that of the benchmark; `test` for `jsonl`."""
     samples: Count = 500
-    """The most items of each split that are asked about."""
+    """The most items of each split that are asked about, drawn by `run.seed`."""
     modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
+    """How an item is modified. None: that of the benchmark; needed for `jsonl`."""
     modified: str | None = None
     """A folder of recorded modified items, instead of a modification."""
     floor: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The least similarity of a paraphrase to its item."""
+    """The least similarity of a paraphrase to its item. None: 0.9."""
     answer: Literal["text", "letter"] = "text"
-    """What is scored if there are options: the whole answer, as in the CAP paper, or the letter
-    that it chooses; an answer without a clear choice stays as it is."""
+    """What is scored if there are options: the whole answer, or the letter that it chooses."""
     metric: str | None = None
+    """How performance is measured (docs/scoring.md). None: that of the benchmark; needed for
+    `jsonl`."""
     consistency: str | None = None
+    """How consistency is measured (docs/scoring.md). None: that of the benchmark; needed for
+    `jsonl`."""
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The least cosine similarity at which two answers mean the same."""
+    """The least cosine similarity at which two answers mean the same. None: 0.95."""
     embeddings: str = "minilm"
-    """The embeddings for paraphrases and for cosine consistency."""
+    """The embeddings for paraphrases and for cosine consistency. A provider needs your consent
+    (docs/models.md), and is refused under a budget."""
     alpha: Annotated[float, Field(ge=0)] | None = None
+    """Keeps the ratio finite. None: 0.01; 0.001 for `ectsum`."""
     scale: Literal["tanh", "linear", "sigmoid"] = "tanh"
+    """How a ratio is mapped to the PCR (docs/pcr.md)."""
     exchangeable_splits: bool = False
-    """Whether the splits are random parts of one pool, which rules out a gap in difficulty."""
+    """`true` vouches that the splits are random parts of one pool (docs/pcr.md)."""
 
     @model_validator(mode="after")
     def _check_modification(self) -> Self:
@@ -93,6 +104,7 @@ class ItemDetectConfig(Section):
     """What is measured."""
 
     pcr: ItemPcrConfig = ItemPcrConfig()
+    """What is compared."""
 
     def resolve(self, at: Callable[[str], str]) -> Self:
         """Return it with absolute paths."""
@@ -109,17 +121,22 @@ class ItemConfig(Section):
     """The command that asks."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """Letters, digits, `.`, `_` and `-`."""
     dataset: ItemDatasetConfig
+    """The items."""
     models: ItemModelsConfig
+    """The models that are asked."""
     run: StandaloneRunConfig = StandaloneRunConfig()
+    """How they are asked."""
     detect: ItemDetectConfig = ItemDetectConfig()
+    """What is measured."""
 
 
 class SeriesModelsConfig(Section):
     """The models that are asked."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
-    """Models, and embedded personas as `offline:NAME`."""
+    """The models that are asked, and embedded personas as `offline:NAME`."""
 
     @model_validator(mode="after")
     def _check_targets(self) -> Self:
@@ -131,6 +148,7 @@ class SeriesDetectConfig(Section):
     """What is measured."""
 
     numleak: NumleakConfig
+    """What is asked."""
 
     def resolve(self, at: Callable[[str], str]) -> "SeriesDetectConfig":
         """Return it with absolute paths."""
@@ -144,11 +162,15 @@ class SeriesConfig(Section):
     """The command that asks."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """Letters, digits, `.`, `_` and `-`."""
     models: SeriesModelsConfig
+    """The models that are asked."""
     run: StandaloneRunConfig = StandaloneRunConfig()
+    """How they are asked."""
     detect: SeriesDetectConfig
+    """What is measured."""
     cutoffs: str | None = None
-    """A file of training cutoffs that override the built-in ones."""
+    """A file of training cutoffs that override the built-in ones (docs/cutoffs.md)."""
 
 
 def is_item_config(raw: Mapping[str, Any]) -> bool:

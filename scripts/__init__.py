@@ -1,0 +1,1 @@
+"""Scripts that make what the repository publishes: reference pages and the site."""

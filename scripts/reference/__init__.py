@@ -1,0 +1,1 @@
+"""The reference pages, generated from the code: `python -m scripts.reference`."""
