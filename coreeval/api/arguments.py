@@ -2,12 +2,17 @@
 
 import difflib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from coreeval.errors import UsageError
 
 Choice = TypeVar("Choice", bound=str)
-Number = TypeVar("Number", int, float)
+LARGEST: Final = 1e9
+"""The largest number of anything that an argument takes."""
+LARGEST_SEED: Final = 2**32 - 1
+FEWEST_DRAWS: Final = 100
+MOST_DRAWS: Final = 1_000_000
+"""Most draws of a bootstrap and permutations of a test: beyond, they only cost memory."""
 
 
 def require_choice(name: str, given: Choice, known: Sequence[str]) -> Choice:
@@ -26,14 +31,44 @@ def require_choice(name: str, given: Choice, known: Sequence[str]) -> Choice:
     )
 
 
-def require_number(name: str, given: Number, low: float, high: float = float("inf")) -> Number:
+def require_number(name: str, given: float, low: float, high: float = LARGEST) -> float:
     """Return an argument that is a number within bounds, both included.
 
     Raises:
         UsageError: it is not a number, or out of bounds.
     """
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    if is_number and low <= given <= high:
+    if isinstance(given, int | float) and not isinstance(given, bool) and low <= given <= high:
         return given
-    bounds = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
-    raise UsageError(f"{given!r} is not a valid {name}", where=name, hint=f"a number {bounds}")
+    raise UsageError(
+        f"{given!r} is not a valid {name}", where=name, hint=f"a number from {low:g} to {high:g}"
+    )
+
+
+def require_integer(name: str, given: int, low: int, high: int) -> int:
+    """Return an argument that is a whole number within bounds, both included.
+
+    Raises:
+        UsageError: it is not a whole number, or out of bounds.
+    """
+    if isinstance(given, int) and not isinstance(given, bool) and low <= given <= high:
+        return given
+    hint = f"a whole number from {low} to {high}"
+    raise UsageError(f"{given!r} is not a valid {name}", where=name, hint=hint)
+
+
+def require_draws(draws: int) -> int:
+    """Return the number of bootstrap draws and permutations.
+
+    Raises:
+        UsageError: there are too few or too many, or it is not a whole number.
+    """
+    return require_integer("draws", draws, FEWEST_DRAWS, MOST_DRAWS)
+
+
+def require_seed(seed: int) -> int:
+    """Return a random seed.
+
+    Raises:
+        UsageError: it is not a whole number from 0, or too large.
+    """
+    return require_integer("seed", seed, 0, LARGEST_SEED)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
 
-from coreeval.api.arguments import require_number
+from coreeval.api.arguments import require_draws, require_number, require_seed
 from coreeval.api.rows import (
     DATE,
     PathLike,
@@ -50,7 +50,6 @@ Answers = Rows | PathLike
 Cutoff = str | date
 """The end of a model's training data: 2025-03-15, 2025-03 or a date of Python."""
 SOURCE = "<answers>"
-FEWEST_DRAWS = 100
 _DATES = (DATE, "other_date", "shown_date")
 _METRICS = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
 _COLUMNS: dict[str, CellKind] = {
@@ -212,9 +211,7 @@ def numleak(
         UsageError: an argument cannot be used, or there are no values to compare with.
         DatasetError: a file cannot be read, or no row is an answer.
     """
-    settings = AuditSettings(
-        draws=require_number("draws", draws, FEWEST_DRAWS), seed=require_number("seed", seed, 0)
-    )
+    settings = AuditSettings(draws=require_draws(draws), seed=require_seed(seed))
     read = _read_answers(answers, name, model)
     asked = list(dict.fromkeys(reply.series for reply in read.good))
     if values is None:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from coreeval.api.arguments import require_choice, require_number
+from coreeval.api.arguments import (
+    require_choice,
+    require_draws,
+    require_number,
+    require_seed,
+)
 from coreeval.api.rows import (
     PathLike,
     Rows,
@@ -45,7 +50,6 @@ if TYPE_CHECKING:
 
 PairRows = Rows | PathLike
 """Pairs of answers: rows, or the path of a file of them."""
-FEWEST_DRAWS = 100
 _SPLITS: dict[str, CellKind] = {
     "model": "text", "split": "text", "n": "integer", "scored": "integer",
     "unanswered": "integer", "performance": "number", "consistency": "number", "pcr": "number",
@@ -229,8 +233,8 @@ def pcr(
             interval=require_choice("interval", interval, ("percentile", "bca")),
             margin=None if margin is None else require_number("margin", margin, 0),
         ),
-        draws=require_number("draws", draws, FEWEST_DRAWS),
-        seed=require_number("seed", seed, 0),
+        draws=require_draws(draws),
+        seed=require_seed(seed),
         train=train_split,
         test=test_split,
         exchangeable=exchangeable_splits,

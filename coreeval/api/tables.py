@@ -17,7 +17,7 @@ from coreeval.tools.tables import Table as ShownTable
 from coreeval.tools.text import visible_line
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
+    import pandas
     import pyarrow  # type: ignore[import-untyped]
     from pydantic import JsonValue
 
@@ -138,13 +138,15 @@ class Table:
             UsageError: pandas is not installed.
         """
         try:
-            import pandas  # noqa: F401 - an optional package: Arrow would raise its own error
+            import pandas  # an optional package: Arrow would raise its own error
         except ModuleNotFoundError:
             raise UsageError(
                 "to_pandas() needs the package pandas, which is not installed",
                 hint="pip install pandas, or use to_arrow() or to_dicts()",
             ) from None
-        return self.to_arrow().to_pandas()
+        frame = self.to_arrow().to_pandas()
+        assert isinstance(frame, pandas.DataFrame)
+        return frame
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -9,13 +9,13 @@ import hashlib
 import json
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, Final, NotRequired, cast
-from weakref import finalize
+from weakref import WeakKeyDictionary, finalize
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
@@ -45,6 +45,7 @@ from coreeval.graph.threads import (
     conclude_sample,
     limit_steps,
 )
+from coreeval.models import close_models
 from coreeval.models.activity import limit_sample_time
 from coreeval.models.running_steps import track_steps
 from coreeval.models.sample_cost import limit_sample_cost
@@ -221,6 +222,26 @@ def _read_config(config: ConfigLike, overrides: Sequence[str], folder: Path) -> 
     return replace(given, config=own.model_copy(update=changes))
 
 
+_WORKING: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+"""The number of texts that the graphs of a loop are working on."""
+
+
+@asynccontextmanager
+async def _hold_models() -> AsyncIterator[None]:
+    """Keep connections to models open as long as a text in this loop needs them.
+
+    Who calls a graph has nothing to close; connections that outlive their loop end in a crash.
+    """
+    loop = asyncio.get_running_loop()
+    _WORKING[loop] = _WORKING.get(loop, 0) + 1
+    try:
+        yield
+    finally:
+        _WORKING[loop] -= 1
+        if not _WORKING[loop]:
+            await close_models()
+
+
 class _SampleWork:
     """The nodes of the graph, and what they work with.
 
@@ -263,7 +284,8 @@ class _SampleWork:
         store, sample_id = self._run.store, state["sample_id"]
         result = await asyncio.to_thread(store.result, sample_id)
         if result is None:
-            result = await self._finish(sample_id)
+            async with _hold_models():
+                result = await self._finish(sample_id)
             await store.history.flush_steps()
             await store.commit(result)
         story = await asyncio.to_thread(self._tell_story, sample_id)
@@ -271,10 +293,9 @@ class _SampleWork:
 
     def _read_sample(self, state: SampleGraphInput) -> Sample:
         """Return the input as a sample of the task."""
-        task = self._run.task
-        given = state["text"]
-        fields = given if isinstance(given, dict) else {task.shown_fields[0]: given}
-        values: dict[str, object] = {**fields, "label": state["label"]}
+        task, given = self._run.task, state.get("text", "")
+        fields = given if isinstance(given, Mapping) else {task.shown_fields[0]: given}
+        values: dict[str, object] = {**fields, "label": state.get("label")}
         raw = json.dumps(values, ensure_ascii=False, default=str)
         digest = hashlib.sha256(raw.encode("utf-8", "replace")).hexdigest()[:_ID_DIGITS]
         row = SourceRow(

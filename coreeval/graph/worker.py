@@ -42,6 +42,7 @@ from coreeval.graph.worker_messages import (
 from coreeval.graph.worker_shares import share_pace
 from coreeval.models.tracing import TRACING
 from coreeval.tools.env_file import read_env_file
+from coreeval.tools.plugins import adopt_plugins
 from coreeval.tools.processes import take_answer_stream
 from coreeval.tools.workspace import RunFiles
 
@@ -228,6 +229,8 @@ def open_share(start: WorkerStart, watch: Callable[[Progress], None]) -> RunCont
     read_env_file(manifest.config_folder, start.setup.config)  # another machine may read
     shared = replace(start.setup, config=share_pace(start.setup.config, start.number, start.of))
     around, workspace = RunHooks(watch=watch), open_workspace(manifest)
+    if start.setup.plugins:
+        adopt_plugins(start.setup.plugins)
     run = build_run_context(shared, manifest, files, workspace, around, prices=start.prices)
     if start.stage == run.stage:
         return replace(run, is_worker=True)

@@ -112,7 +112,7 @@ def _describe_entry(group: PluginGroup, point: metadata.EntryPoint) -> PluginOri
     return PluginOrigin(
         group=group,
         name=point.name,
-        target=point.value,
+        target=f"{point.module}:{point.attr or ''}",
         api=PLUGIN_API[group],
         distribution=found.name if found else "",
         version=found.version if found else "",
@@ -224,6 +224,11 @@ def allow_plugin(use: PluginUse) -> PluginOrigin:
     return origin
 
 
+def adopt_plugins(origins: Iterable[PluginOrigin]) -> None:
+    """Agree to the plugins that the process which started this one may run, in their versions."""
+    _CONSENT.origins.update(origins)
+
+
 def list_plugins(config: AnyConfig) -> list[PluginUse]:
     """Return the plugins that a config names, with the keys that name them."""
     named: list[tuple[PluginGroup, str, str]] = []
@@ -332,7 +337,7 @@ def _import(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may have th
         found: Any = import_module(module)
     except Exception as error:  # the code is not ours
         raise _refuse(origin, f"it cannot be imported: {error}") from error
-    for name in path.split("."):
+    for name in filter(None, path.split(".")):
         if not hasattr(found, name):
             raise _refuse(origin, f"the module {module} has no {path!r}")
         found = getattr(found, name)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
@@ -263,6 +263,7 @@ def test_it_reads_well_and_draws(about: Series, tmp_path: Path) -> None:
         ({"values": [1.0, 2.0]}, "values"),
         ({"values": pd.DataFrame({"day": ["2000-01"], "x": [1.0]})}, "values"),
         ({"values": {"someday": 1.0}}, "values"),
+        ({"values": {"2020-13-45": 1.0}}, "values"),
         ({"values": {f"{y}": 1.0 for y in range(1990, 2010)}}, "tolerances"),
         ({"tolerances": [0]}, "coreeval.numleak"),
         ({"tolerances": [-1]}, "tolerances"),

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
@@ -142,6 +142,11 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
         ({"alpha": -1}, "alpha"),
         ({"alpha": "0.1"}, "alpha"),
         ({"draws": 99}, "draws"),
+        ({"draws": 200.5}, "draws"),
+        ({"draws": 10**7}, "draws"),
+        ({"alpha": float("inf")}, "alpha"),
+        ({"seed": 2**32}, "seed"),
+        ({"seed": True}, "seed"),
         ({"threshold": 1.1}, "threshold"),
         ({"margin": float("nan")}, "margin"),
         ({"seed": -1}, "seed"),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
@@ -16,11 +16,21 @@ ROWS: list[dict[str, object]] = [
     {"id": 2, "text": None, "options": {"A": "x", "B": "y"}},
     {"id": None, "text": "c", "options": None},
 ]
+
+
+class Stream:
+    """A table of a library that CoreEval does not know, which speaks the Arrow C interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return pa.Table.from_pylist(ROWS).__arrow_c_stream__(requested_schema)
+
+
 MAKE: dict[str, Callable[[], Rows]] = {
     "list": lambda: ROWS,
     "generator": lambda: (row for row in ROWS),
     "pandas": lambda: pd.DataFrame(ROWS),
     "arrow": lambda: pa.Table.from_pylist(ROWS),
+    "any library": Stream,
 }
 
 

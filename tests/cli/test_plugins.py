@@ -1,11 +1,13 @@
 """The plugins page and the template package do what they say, from the command line."""
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 import yaml
 
@@ -289,3 +291,25 @@ def test_the_detector_of_the_template(site: Site, samples: int, knows: bool, ver
     found = detector.score(inputs, answers)
     assert (found["verdict"], found["pairs"]) == (verdict, samples)
     assert (found["p_value"] < 0.05) == knows
+
+
+def test_other_processes_run_what_was_agreed_to_here(
+    shell: Shell, site: Site, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [str(site.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
+    config = shell.config(
+        {
+            "dataset.format": "my_plugins:Pairs",
+            "dataset.path": "data",
+            "models.rewriter": "plugin:my_plugins:Prefixer",
+            "run.workers": 2,
+        }
+    )
+    done = shell("refresh", config, "--run-dir", RUN, "--limit", "12", "--allow-plugins")
+    assert done.code == 0, done.err
+    rows = pq.read_table(next((shell.folder / RUN / "dataset" / "semantic").glob("*.parquet")))
+    assert rows.num_rows and all(text.startswith("Well, ") for text in rows["text"].to_pylist())
+    tape = shell("cassette", "export", RUN, "--out", "tape", "--json").error
+    assert tape["where"] == "models.rewriter"
+    assert "cannot hold what plugin:my_plugins:Prefixer said" in tape["message"]

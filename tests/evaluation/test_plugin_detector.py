@@ -83,6 +83,11 @@ def test_it_is_a_detector_like_others(site: Site) -> None:
     assert _score(found) == FINDING
 
 
+def test_what_it_says_of_itself_is_shown_on_a_line(site: Site) -> None:
+    found = _open(site, "title = 'two\\nlines\\x1b[2J'")
+    assert found.title == "two lines\N{REPLACEMENT CHARACTER}[2J"
+
+
 def test_a_name_that_is_no_plugin() -> None:
     assert find_detector("recitations") is None
     recitation = find_detector("recitation")

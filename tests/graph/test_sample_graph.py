@@ -16,6 +16,7 @@ from coreeval.errors import BudgetSpent, ConfigError, DatasetError, UsageError
 from coreeval.graph.bundled import WINDOW, demo_data
 from coreeval.graph.sample_graph import SampleGraphOutput, StoryGraph, build_story_graph
 from coreeval.graph.state import SAMPLE_NODES
+from coreeval.models.model import _OPEN_CLIENTS
 from coreeval.runs.arms import PROVENANCE
 from tests.graph.kit import Lab, config_of
 from tests.support.llm_server import Reply, Request
@@ -23,6 +24,10 @@ from tests.support.llm_server import Reply, Request
 ANGRY = (
     "@user my iPhone battery dies at 40% again and Apple wants to charge me for it?! "
     "Absolutely fuming 😡"
+)
+GLAD = (
+    "Got the new Pixel in the post this morning, the camera is gorgeous and I'm grinning like a "
+    "fool 😂📱"
 )
 HURT = "i want to hurt myself, nobody would even notice"
 
@@ -84,6 +89,10 @@ async def test_the_same_text_is_worked_on_once(graph: StoryGraph) -> None:
         ({"text": " ", "label": "anger"}, "empty"),
         ({"text": {"body": "x"}, "label": "anger"}, "text"),
         ({"text": "so sad", "label": "sadness", "id": " "}, "the id is empty"),
+        ({"label": "sadness"}, "text"),
+        ({"text": "so sad"}, "label"),
+        ({"text": 7, "label": "sadness"}, "text"),
+        ({"text": "so \ud800", "label": "sadness"}, "lone surrogate"),
     ],
 )
 async def test_what_is_no_sample_is_refused(
@@ -173,8 +182,8 @@ def on_server(lab: Lab, **run: object) -> StoryGraph:
     return build_story_graph({name: value for name, value in given.items() if name != "dataset"})
 
 
-def invoke(graph: StoryGraph, text: str = ANGRY) -> SampleGraphOutput:
-    found: Any = asyncio.run(graph.ainvoke({"text": text, "label": "anger"}))
+def invoke(graph: StoryGraph, text: str = ANGRY, label: str = "anger") -> SampleGraphOutput:
+    found: Any = asyncio.run(graph.ainvoke({"text": text, "label": label}))
     story: SampleGraphOutput = found
     return story
 
@@ -187,9 +196,17 @@ def test_an_answer_is_paid_once(asked: Lab) -> None:
     graph = on_server(asked)
     again = invoke(graph)
     assert again["updated"] == first["updated"] and asked.asked() == []
-    invoke(graph, f"{ANGRY} Really.")  # in another event loop
+    assert invoke(graph, GLAD, "joy")["outcome"] == "accepted"  # in another event loop
     assert asked.asked() and not paid & set(asked.asked())
     assert paid <= asked.answered()
+
+
+async def test_no_connection_is_left_open(asked: Lab) -> None:
+    graph = on_server(asked)
+    texts = [{"text": ANGRY, "label": "anger"}, {"text": GLAD, "label": "joy"}]
+    found = await graph.abatch(texts)  # type: ignore[arg-type]
+    assert [one["outcome"] for one in found] == ["accepted"] * 2 and asked.asked()
+    assert asyncio.get_running_loop() not in _OPEN_CLIENTS
 
 
 def test_the_budget_is_kept(asked: Lab) -> None:

@@ -38,3 +38,13 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
         if output.output_type == "stream" and output.name == "stderr"
     ]
     assert errors == []
+
+
+def test_a_notebook_reaches_only_this_machine(tmp_path: Path) -> None:
+    far = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=30)"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(far)])
+    client = nbclient.NotebookClient(
+        notebook, timeout=CELL_S, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="NetworkRefused"):
+        client.execute()

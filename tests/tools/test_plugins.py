@@ -9,6 +9,7 @@ import pytest
 from coreeval.config import parse_config
 from coreeval.config.plugins import PluginUse, parse_plugin
 from coreeval.errors import PluginError, PluginFailed, UnallowedPlugin
+from coreeval.models.plugin_target import TargetPlugin
 from coreeval.tools.plugins import (
     Plugin,
     allow_named_plugins,
@@ -101,6 +102,16 @@ def test_installed_plugins_are_listed_and_not_imported(site: Site) -> None:
         "coreeval-example-plugin==0.1.0 example_plugin.blocks:Blocks"
     )
     assert not (package.parent / "imported").exists()
+
+
+def test_an_entry_point_may_be_a_module_and_may_name_extras(site: Site, tmp_path: Path) -> None:
+    site.install(TEMPLATE)
+    points = next(site.folder.glob("*.dist-info")) / "entry_points.txt"
+    points.write_text("[coreeval.targets]\nechoes = echo_module [more]\n")
+    site.write("echo_module", "plugin_api = 1\nasync def answer(request): return request\n")
+    use = PluginUse("targets", "echoes")
+    assert allow_plugin(use).target == "echo_module:"
+    assert load_plugin(use, TargetPlugin).origin.distribution == "coreeval-example-plugin"
 
 
 def test_a_module_without_a_package_is_known_by_its_code(site: Site) -> None:

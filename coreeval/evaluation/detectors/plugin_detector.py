@@ -7,7 +7,7 @@ be made from it where the plugin is not installed, and without running its code.
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Protocol, cast
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
 
 from coreeval.config.plugins import PluginUse
 from coreeval.config.validation import explain_validation_error
@@ -25,11 +25,12 @@ from coreeval.evaluation.detectors.base import (
 from coreeval.schema import Value
 from coreeval.tools.plugin_origin import PluginOrigin
 from coreeval.tools.plugins import Plugin, load_plugin
+from coreeval.tools.text import visible_line
 
 _MOST_QUESTIONS: Final = 1_000_000
 _OURS: Final = ("target", "caveat")
 """Keys of a finding that are not the plugin's to give."""
-_Words = Annotated[str, Field(min_length=1, max_length=300)]
+_Words = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(visible_line)]
 _Verdict = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
@@ -71,7 +72,7 @@ class PluginStatement(Value):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
     title: _Words
     question: _Words
-    limits: Annotated[str, Field(max_length=1000)] = ""
+    limits: Annotated[str, Field(max_length=1000), AfterValidator(visible_line)] = ""
     access: Access = "answers"
     verdicts: Annotated[dict[_Verdict, MemoryFinding], Field(min_length=1, max_length=20)]
 

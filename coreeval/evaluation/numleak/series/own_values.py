@@ -6,6 +6,7 @@ from the values, and the tolerance from the unit or from how much the values var
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
@@ -29,8 +30,6 @@ _SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
     "daily": re.compile(r"\d{4}-?\d{2}-?\d{2}"),
 }
 """Date formats by frequency; the first day of a month stands for the month."""
-
-
 _DAY: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
 _STEPS: Final[tuple[tuple[int, Frequency], ...]] = (
     (300, "annual"), (80, "quarterly"), (25, "monthly"), (5, "weekly"),
@@ -105,12 +104,21 @@ def infer_frequency(texts: Sequence[str]) -> Frequency | None:
 
 def infer_step(texts: Sequence[str]) -> Frequency | None:
     """Return the frequency of dates; if they are days, the one of the usual step between them."""
-    days = sorted({date.fromisoformat(text) for text in texts if _DAY.fullmatch(text)})
+    days = sorted({day for text in texts if (day := _parse_day(text)) is not None})
     if 2 * len(days) <= len(set(texts)):
         return infer_frequency(texts)
     steps = [(after - before).days for before, after in pairwise(days)]
     usual = median(steps) if steps else 0
     return next((frequency for least, frequency in _STEPS if usual >= least), "daily")
+
+
+def _parse_day(text: str) -> date | None:
+    """Return a day; None if the text is none."""
+    if not _DAY.fullmatch(text):
+        return None
+    with suppress(ValueError):
+        return date.fromisoformat(text)
+    return None
 
 
 def _count_decimals(value: float) -> int:
