@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from coreeval.cli.completion import read_words
 from coreeval.cli.output import DEBUG_ASKED, note, note_traceback, show_error
 from coreeval.errors import (
     DEBUG,
@@ -92,7 +93,6 @@ def build_app(names: Sequence[str]) -> typer.Typer:
     made = typer.Typer(
         name=NAME,
         cls=_Program,
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
@@ -111,7 +111,8 @@ def app(given: list[str]) -> int:
 
     Only the requested command is imported: importing all of them takes longer than a `status` may.
     """
-    asked = (given[0],) if given[:1] and given[0] in COMMANDS else COMMANDS
+    words = given if (typed := read_words()) is None else typed[1:]
+    asked = (words[0],) if words[:1] and words[0] in COMMANDS else COMMANDS
     return _build_program(asked)(given, prog_name=NAME, standalone_mode=False) or 0
 
 
@@ -133,6 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
         return app(given)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         note_traceback(error)
+        if read_words() is not None:
+            return 1  # a message would be written into the line that a shell completes
         told = _to_coreeval_error(error, given)
         show_error(told, as_json)
         return told.exit_code

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.completion import complete_providers, complete_runs, unless_completing
 from coreeval.cli.options import MOST_DAYS_BACK, find_optional_run
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
@@ -54,7 +55,13 @@ def stats(workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
 @calls.command("export")
 def export(
     model: Annotated[
-        str, typer.Option(metavar="PROVIDER:NAME", help="Whose answers.", show_default=False)
+        str,
+        typer.Option(
+            metavar="PROVIDER:NAME",
+            help="Whose answers.",
+            show_default=False,
+            autocompletion=complete_providers,
+        ),
     ],
     out: Annotated[
         Path,
@@ -66,7 +73,8 @@ def export(
             metavar="RUN",
             file_okay=False,
             help="Only the calls that this run used.",
-            callback=find_optional_run,
+            callback=unless_completing(find_optional_run),
+            autocompletion=complete_runs,
         ),
     ] = None,
     workspace: WorkspaceOption = None,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from coreeval.cli.completion import complete_providers
 from coreeval.cli.options import (
     LARGEST_COUNT,
     LARGEST_SEED,
@@ -82,6 +83,7 @@ def numleak(
         typer.Option(
             "--model",
             metavar="PROVIDER:NAME",
+            autocompletion=complete_providers,
             help="A model that the back-test uses; repeatable.",
         ),
     ] = None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.completion import complete_runs_and_releases, unless_completing
 from coreeval.cli.options import LARGEST_COUNT, find_run_or_release
 from coreeval.cli.output import AsJson, Document, brief, one_line, show, wrap_marked_text
 from coreeval.tools.tables import Table, numbers, text_lines, texts
@@ -27,7 +28,8 @@ SideArgument = Annotated[
         help="A release's directory, or a run: its directory, its id or `latest`.",
         file_okay=False,
         show_default=False,
-        callback=find_run_or_release,
+        callback=unless_completing(find_run_or_release),
+        autocompletion=complete_runs_and_releases,
     ),
 ]
 

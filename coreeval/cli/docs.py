@@ -9,19 +9,21 @@ from typing import Annotated
 
 import typer
 
+from coreeval.cli.completion import complete_pages
 from coreeval.cli.output import AsJson, Document, on_terminal, show
 from coreeval.errors import UsageError
 
 
 def docs(
     page: Annotated[
-        str | None, typer.Argument(metavar="PAGE", help="A page from the list.")
+        str | None,
+        typer.Argument(metavar="PAGE", help="A page from the list.", autocompletion=complete_pages),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the documentation pages, or show one."""
     if page is None:
-        listed = [{"page": path.stem, "title": _read_title(path)} for path in list_pages()]
+        listed = [{"page": path.stem, "title": read_title(path)} for path in list_pages()]
         show({"pages": listed}, as_json, lambda: "\n".join(_list_lines(listed)))
         return
     path = find_page(page)
@@ -29,7 +31,7 @@ def docs(
     if on_terminal() and not as_json:
         _render(text)
         return
-    document = {"page": path.stem, "title": _read_title(path), "text": text}
+    document = {"page": path.stem, "title": read_title(path), "text": text}
     show(document, as_json, lambda: text.rstrip("\n"))
 
 
@@ -59,7 +61,8 @@ def find_page(name: str) -> Path:
     )
 
 
-def _read_title(path: Path) -> str:
+def read_title(path: Path) -> str:
+    """Return the title of a page, from its first line."""
     with path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("# ").strip()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.completion import complete_providers
 from coreeval.cli.options import (
     BudgetOption,
     RunArgument,
@@ -41,6 +42,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="TARGET",
+            autocompletion=complete_providers,
             help="A target to ask: provider:name, or a YAML mapping with a target's keys; "
             "repeatable. By default, all targets of the run.",
         ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.completion import complete_runs_and_releases, unless_completing
 from coreeval.cli.options import find_release_folder
 from coreeval.cli.output import AsJson, Document, note, one_line, say, show
 from coreeval.errors import GateNotMet, UsageError
@@ -26,7 +27,8 @@ def gate(
             help="The release's directory, or the id of its run.",
             file_okay=False,
             show_default=False,
-            callback=find_release_folder,
+            callback=unless_completing(find_release_folder),
+            autocompletion=complete_runs_and_releases,
         ),
     ] = None,
     config: Annotated[

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
+from coreeval.cli.completion import complete_providers
 from coreeval.cli.output import AsJson, brief, command, one_line, show
 from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.tools.clock import utc_now
@@ -59,6 +60,7 @@ def init(
         typer.Option(
             "--model",
             metavar="PROVIDER:NAME",
+            autocompletion=complete_providers,
             help="The model that plays the roles and is tested as a target.",
         ),
     ] = None,

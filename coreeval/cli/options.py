@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from coreeval.cli.completion import (
+    complete_releases,
+    complete_runs,
+    complete_runs_and_releases,
+    unless_completing,
+)
 from coreeval.cli.output import note, one_line, plain
 from coreeval.errors import UntrustedEndpoint, UsageError
 
@@ -63,7 +69,8 @@ RunArgument = Annotated[
         metavar="RUN",
         help="The run: its directory, its id, a benchmark's name (its newest run) or `latest`.",
         show_default=False,
-        callback=find_run_folder,
+        callback=unless_completing(lambda run: find_run_folder(run)),
+        autocompletion=complete_runs,
     ),
 ]
 PlaceArgument = Annotated[
@@ -74,7 +81,8 @@ PlaceArgument = Annotated[
         "of a release.",
         file_okay=False,
         show_default=False,
-        callback=find_run_or_release,
+        callback=unless_completing(find_run_or_release),
+        autocompletion=complete_runs_and_releases,
     ),
 ]
 ReleaseArgument = Annotated[
@@ -84,7 +92,8 @@ ReleaseArgument = Annotated[
         help="The release's directory, or the id of its run.",
         file_okay=False,
         show_default=False,
-        callback=find_release_folder,
+        callback=unless_completing(find_release_folder),
+        autocompletion=complete_runs_and_releases,
     ),
 ]
 LATEST_RUN = Path("latest")
@@ -126,6 +135,7 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="RELEASE",
+        autocompletion=complete_releases,
         help="Carry over the samples of this release that are still valid; `latest` is the "
         "newest one here.",
     ),

@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.completion import (
+    complete_providers,
+    complete_roles,
+    complete_runs,
+    complete_tasks,
+    unless_completing,
+)
 from coreeval.cli.options import (
     LARGEST_COUNT,
     ConfigArgument,
@@ -40,7 +47,8 @@ RunOption = Annotated[
         "--run",
         metavar="RUN",
         file_okay=False,
-        callback=find_optional_run,
+        callback=unless_completing(find_optional_run),
+        autocompletion=complete_runs,
         help="Use the role's input from this run's last attempt.",
     ),
 ]
@@ -69,9 +77,16 @@ def list_prompts(
 
 @prompts.command("show")
 def show_prompt(
-    role: Annotated[str, typer.Argument(metavar="ROLE", show_default=False)],
+    role: Annotated[
+        str, typer.Argument(metavar="ROLE", show_default=False, autocompletion=complete_roles)
+    ],
     task: Annotated[
-        str | None, typer.Option(metavar="T", help="A built-in task, with its bundled samples.")
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="A built-in task, with its bundled samples.",
+            autocompletion=complete_tasks,
+        ),
     ] = None,
     sample: Annotated[
         str | None,
@@ -105,7 +120,9 @@ def show_prompt(
 @prompts.command("try")
 def try_prompt(
     config: ConfigArgument,
-    role: Annotated[str, typer.Option(metavar="ROLE", show_default=False)],
+    role: Annotated[
+        str, typer.Option(metavar="ROLE", show_default=False, autocompletion=complete_roles)
+    ],
     sample: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="A sample; repeatable.")
     ] = None,
@@ -120,7 +137,11 @@ def try_prompt(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="PROVIDER:NAME", help="A model to ask; repeatable, to compare."),
+        typer.Option(
+            metavar="PROVIDER:NAME",
+            help="A model to ask; repeatable, to compare.",
+            autocompletion=complete_providers,
+        ),
     ] = None,
     folder: Annotated[
         list[str] | None,

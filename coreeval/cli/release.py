@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.completion import complete_releases
 from coreeval.cli.options import ReleaseArgument, RunArgument
 from coreeval.cli.output import (
     AsJson,
@@ -44,7 +45,11 @@ def release(
     ] = None,
     parent: Annotated[
         str,
-        typer.Option(metavar="RELEASE", help="The parent release: latest, none, or a release."),
+        typer.Option(
+            metavar="RELEASE",
+            help="The parent release: latest, none, or a release.",
+            autocompletion=complete_releases,
+        ),
     ] = "latest",
     snippets: Annotated[
         bool, typer.Option("--snippets/--no-snippets", help="Whether provenance quotes the news.")

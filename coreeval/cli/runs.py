@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coreeval.cli.calls import WorkspaceOption
+from coreeval.cli.completion import complete_run_names
 from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import RunCorrupt, RunLocked, RunStateError, UsageError
@@ -24,7 +25,13 @@ _MOST_KEPT = 20
 def list_runs(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Show only runs of this benchmark.")
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Show only runs of this benchmark.",
+            autocompletion=complete_run_names,
+        ),
     ] = None,
     status: Annotated[
         str | None,
@@ -32,6 +39,7 @@ def list_runs(
             "--status",
             metavar="STATE",
             help=f"Show only runs in this state: {', '.join(RUN_STATES)}.",
+            autocompletion=lambda: list(RUN_STATES),
         ),
     ] = None,
     tag: Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.completion import complete_runs_and_releases, unless_completing
 from coreeval.cli.options import find_run_or_release
 from coreeval.cli.output import AsJson, brief, show
 from coreeval.errors import RunStateError, UsageError
@@ -33,7 +34,8 @@ def view(
             metavar="[RUN]...",
             help="Directories, ids or `latest`; by default, all runs in this workspace.",
             show_default=False,
-            callback=_find_runs,
+            callback=unless_completing(_find_runs),
+            autocompletion=complete_runs_and_releases,
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = PORT,
