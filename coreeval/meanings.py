@@ -145,4 +145,5 @@ def describe_cause(cause: str) -> str:
 
 def describe_reason(reason: str) -> str:
     """Return a reason with the names of its checks in words."""
-    return _CHECK.sub(lambda found: f"{found[1]}{CHECKS.get(found[2], found[2])}: ", reason)
+    told = _CHECK.sub(lambda found: f"{found[1]}{describe_cause(found[2])}: ", reason)
+    return told.replace("no_news for ", "no news for ")

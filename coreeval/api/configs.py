@@ -11,7 +11,7 @@ from coreeval.evaluation.benchmarks.subset import SampleOrder, build_subset
 from coreeval.graph.estimate.model import CostEstimate, EstimateLine, Range
 from coreeval.graph.estimate.preview import preview as preview_run
 from coreeval.graph.estimate.run_estimate import estimate as estimate_run
-from coreeval.tools.formatting import format_amount, format_expected_usd
+from coreeval.tools.formatting import format_amount, format_expected_usd, format_quantity
 from coreeval.tools.trust import retry_with_trust
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def summarize_estimate(estimate: CostEstimate) -> str:
         low, likely, high = map(format_expected_usd, ends)
         money = f"{likely} USD ({low} to {high})"
     return (
-        f"{estimate.name}: {estimate.samples:,} items, {totals.calls.likely:,.0f} calls, "
+        f"{estimate.name}: {format_quantity(estimate.samples, 'item')}, "
+        f"{totals.calls.likely:,.0f} calls, "
         f"{format_amount(totals.prompt_tokens.likely)} prompt tokens, "
         f"{format_amount(totals.completion_tokens.likely)} answer tokens, {money}"
     )

@@ -40,6 +40,7 @@ from coreeval.tools.catalogs import find_price, load_run_prices
 from coreeval.tools.clock import utc_now
 from coreeval.tools.endpoints import is_agreed, run_pairs
 from coreeval.tools.env_file import read_env_file
+from coreeval.tools.formatting import format_quantity, plural
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.telemetry import redact_url
 from coreeval.tools.terminal import one_line
@@ -247,7 +248,8 @@ def _check_benchmark(setup: Setup) -> Check:
     if rows["bad"] <= rows["good"]:
         return check
     error = DatasetError(
-        f"{rows['bad']} of {rows.total()} rows are not samples of the task {setup.task.name}",
+        f"{rows['bad']} of {format_quantity(rows.total(), 'row is', 'rows are')} not "
+        f"{plural(rows['bad'], 'a sample', 'samples')} of the task {setup.task.name}",
         where=setup.config.dataset.path,
         hint="check that dataset.format, dataset.columns and the task's labels match the file; "
         "coreeval refresh would use only the other rows",
@@ -351,7 +353,8 @@ def _pcr(setup: Setup) -> list[str]:
     if not most:
         return ["no targets: name some under models.targets"]
     there = sum(1 for _ in islice(iter_train_rows(setup), most))
-    return [f"{there} items of the split {split!r} are drawn and reworded"]
+    drawn = plural(there, "is", "are")
+    return [f"{format_quantity(there, 'item')} of the split {split!r} {drawn} drawn and reworded"]
 
 
 def _kept(setup: Setup, lineage: Lineage, folder: Path) -> list[str]:

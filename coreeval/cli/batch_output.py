@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coreeval.cli.output import one_line
-from coreeval.tools.formatting import format_span
+from coreeval.tools.formatting import format_quantity, format_span
 
 if TYPE_CHECKING:
     from coreeval.runs.batches import BatchStatus, BatchSummary
@@ -21,7 +21,7 @@ def batch_lines(found: "BatchSummary | None") -> Iterator[str]:
     done = sum(each.state == "collected" for each in found.batches)
     saved = f", saved {_format_usd(found.saved_usd)}" if found.saved_usd else ""
     more = f", may save {_format_usd(found.expected_usd)} more" if found.expected_usd else ""
-    opened = f"{len(found.open)} open with {found.open_calls} calls"
+    opened = f"{len(found.open)} open with {format_quantity(found.open_calls, 'call')}"
     yield f"batches: {opened}, {done} ended{saved}{more}"
     yield from (f"  {_describe_batch(each)}" for each in found.open[:SHOWN])
     if len(found.open) > SHOWN:
@@ -38,6 +38,6 @@ def _describe_batch(batch: "BatchStatus") -> str:
     failed = f", {batch.failed} failed" if batch.failed else ""
     name = f" ({one_line(batch.provider_id)})" if batch.provider_id else ""
     return (
-        f"{one_line(batch.model)}: {ended} of {batch.total} calls done{failed}, "
+        f"{one_line(batch.model)}: {ended} of {format_quantity(batch.total, 'call')} done{failed}, "
         f"{one_line(word)}, {format_span(batch.age_s)} old{name}"
     )

@@ -14,7 +14,14 @@ from coreeval.cli.options import MOST_DAYS_BACK, find_optional_run
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
-from coreeval.tools.formatting import format_expected_usd, format_number, format_price, format_size
+from coreeval.tools.formatting import (
+    format_expected_usd,
+    format_number,
+    format_price,
+    format_quantity,
+    format_size,
+    plural,
+)
 from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
@@ -290,7 +297,7 @@ def stats_lines(document: Document) -> Iterator[str]:
 
     damaged = document["damaged"]
     where = brief(Path(document["store"]).resolve())
-    yield f"{where}: {document['calls']:,} calls, {format_size(document['bytes'])}"
+    yield f"{where}: {format_quantity(document['calls'], 'call')}, {format_size(document['bytes'])}"
     if document["models"]:
         total = {**document, "model": "all", "role": ""}
         rows = [*document["models"], *([total] if len(document["models"]) > 1 else [])]
@@ -336,7 +343,9 @@ def _payer_lines(payers: Sequence[Document]) -> Iterator[str]:
 
 def _payer_line(one: Document) -> str:
     usd = format_price(one["usd"], 4)
-    told = f"{one_line(one['payer']) or UNKNOWN_PAYER}: {one['calls']:,} calls, {usd}"
+    told = (
+        f"{one_line(one['payer']) or UNKNOWN_PAYER}: {format_quantity(one['calls'], 'call')}, {usd}"
+    )
     open_ = one["reserved_usd"]
     return f"{told}, {open_:.4f} USD for requests with unknown outcome" if open_ else told
 
@@ -359,9 +368,12 @@ def export_lines(document: Document) -> Iterator[str]:
     """Yield what was exported and what is missing."""
     from coreeval.tools.stores.call_store import describe_damage
 
-    yield f"{document['answers']:,} answers of {document['model']} in {document['file']}"
+    answers = format_quantity(document["answers"], "answer")
+    yield f"{answers} of {document['model']} in {document['file']}"
     if document["missing"]:
-        yield f"{document['missing']:,} calls of the run are no longer in the call store"
+        are = plural(document["missing"], "is", "are")
+        missing = format_quantity(document["missing"], "call")
+        yield f"{missing} of the run {are} no longer in the call store"
     if document["damaged"]:
         yield describe_damage(document["damaged"])
     yield f'use it in place of the model: "replay:{document["file"]}"'

@@ -30,6 +30,7 @@ from coreeval.tools.formatting import (
     format_amount,
     format_expected_time,
     format_expected_usd,
+    format_quantity,
 )
 from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
@@ -162,11 +163,15 @@ def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
     yield from (f"note: {note}" for note in estimate.notes)
     if estimate.preview is None:
         yield "nothing was spent"
-    yield f"next: {run}"
+    if estimate.missing_news:
+        yield f"{estimate.missing_news.message}; next: {estimate.missing_news.to_do}"
+        yield f"then: {run}"
+    else:
+        yield f"next: {run}"
 
 
 def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
-    yield f"{estimate.name}: {estimate.samples:,} samples, task {estimate.task}"
+    yield f"{estimate.name}: {format_quantity(estimate.samples, 'sample')}, task {estimate.task}"
     if estimate.by_target:
         told = ", ".join(f"{target} {n:,}" for target, n in estimate.by_target.items())
         yield f"  {told}"
@@ -176,13 +181,16 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
         yield from window_lines(estimate.window, estimate.window_start)
     if done := estimate.preview:
         usd = describe_price(done.usd)
-        yield f"preview: {done.samples} samples refreshed, {done.billed_calls} calls {usd}"
+        refreshed = format_quantity(done.samples, "sample")
+        calls = format_quantity(done.billed_calls, "call")
+        yield f"preview: {refreshed} refreshed, {calls} {usd}"
         yield f"  {brief(Path(done.run))}"
-        yield f"the following is for the other {estimate.to_pay:,} samples"
+        yield f"the following is for the other {format_quantity(estimate.to_pay, 'sample')}"
         if done.failed:
             yield f"  {done.failed} of the preview's samples failed: see the run's status"
     elif kept := estimate.samples - estimate.to_pay:
-        yield f"{kept:,} are kept from a release: only targets are asked about them"
+        told = format_quantity(kept, "is", "are")
+        yield f"{told} kept from a release: only targets are asked about them"
 
 
 # -- the sums -------------------------------------------------------------------------------------

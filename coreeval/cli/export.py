@@ -10,6 +10,7 @@ import typer
 from coreeval.cli.options import PlaceArgument, ReleaseArgument, allow_given
 from coreeval.cli.output import AsJson, Document, brief, show
 from coreeval.tools.extras import require_extra
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.releases.exports.export import ExportResult
@@ -118,11 +119,12 @@ def _push_lines(done: "PushResult", dry_run: bool) -> Iterator[str]:
         *(f"  - {path}" for path in done.removed),
     ]
     if dry_run:
-        yield f"would update {done.repository} to {name}: {len(changed)} files differ"
+        differ = format_quantity(len(changed), "file differs", "files differ")
+        yield f"would update {done.repository} to {name}: {differ}"
     elif changed:
         yield (
-            f"updated {done.repository} to {name}: {len(changed)} files uploaded, {done.kept} "
-            "unchanged"
+            f"updated {done.repository} to {name}: {format_quantity(len(changed), 'file')} "
+            f"uploaded, {done.kept} unchanged"
         )
     else:
         yield f"{done.repository} has {name} already"

@@ -15,6 +15,7 @@ from coreeval.cli.gdelt_text import text
 from coreeval.cli.options import MOST_DAYS_BACK
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, say, show
 from coreeval.errors import UsageError
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.graph.monitor import Progress
@@ -297,7 +298,8 @@ def sync_lines(done: "SyncResult") -> Iterator[str]:
     counts, state = done.counts, "stopped" if done.stopped else "done"
     pace = f", {counts.rows / done.seconds:,.0f} rows a second" if done.seconds > 1 else ""
     yield (
-        f"{state}: {counts.files:,} files, {counts.rows:,} rows, {counts.articles:,} articles"
+        f"{state}: {format_quantity(counts.files, 'file')}, {format_quantity(counts.rows, 'row')}, "
+        f"{format_quantity(counts.articles, 'article')}"
         f" in {done.seconds:.0f} s{pace}"
     )
     for reason, count in counts.bad.most_common():

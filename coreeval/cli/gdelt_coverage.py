@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coreeval.cli.gdelt_query import StoreOption, find_store
 from coreeval.cli.output import AsJson, Document, brief, note, show
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
@@ -121,7 +122,8 @@ def coverage_lines(document: Json) -> Iterator[str]:
     days, size = document["days"], document["bytes"]
     a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if size >= _LARGE * len(days) > 0 else ""
     yield (
-        f"{document['articles']:,} articles of {len(days):,} crawl days in "
+        f"{format_quantity(document['articles'], 'article')} of "
+        f"{format_quantity(len(days), 'crawl day')} in "
         f"{brief(Path(document['store']))} ({size / 1e6:,.1f} MB{a_day})"
     )
     yield ""
@@ -142,7 +144,8 @@ def _published_lines(document: Json) -> Iterator[str]:
         yield "published: nothing searchable"
         return
     count, first, last = sum(row["articles"] for row in days), days[0]["day"], days[-1]["day"]
-    yield f"published: {count:,} searchable articles on {len(days):,} days, {first} to {last}"
+    articles = format_quantity(count, "searchable article")
+    yield f"published: {articles} on {format_quantity(len(days), 'day')}, {first} to {last}"
     grouped = [(name, sum(row["articles"] for row in rows)) for name, rows in _group_days(days)]
     most = max(articles for _, articles in grouped)
     for name, articles in grouped:
@@ -156,7 +159,8 @@ def _feed_lines(feed: Json) -> Iterator[str]:
     bad, unit = sum(feed["bad"].values()), _unit(feed["feed"])
     named = feed["feed"] + _LICENCES.get(feed["source"], "")
     yield (
-        f"{named}: {feed['files']:,} files, {feed['rows']:,} rows"
+        f"{named}: {format_quantity(feed['files'], 'file')}, "
+        f"{format_quantity(feed['rows'], 'row')}"
         + (f", {bad:,} bad" if bad else "")
         + (f"; {feed['present']:,} of {feed['expected']:,} {unit}" if feed["expected"] else "")
     )

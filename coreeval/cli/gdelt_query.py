@@ -12,6 +12,7 @@ import typer
 
 from coreeval.cli.output import AsJson, Document, note, one_line, show
 from coreeval.errors import UsageError
+from coreeval.tools.knowledge import describe_coverage
 
 if TYPE_CHECKING:
     from coreeval.schema import Coverage, EvidenceSource, Precision, Window
@@ -131,7 +132,7 @@ def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
             yield f"            {one_line(item['snippet'])}"
     if document["reason"]:
         yield WHY[document["reason"]]
-    days = f"{coverage.articles} articles on {coverage.days} days"
+    days = describe_coverage(coverage)
     start, end = (document["window"][key][:10] for key in ("start", "end"))
     yield f"the window, {start} to {end} (end excluded): {days} ({document['store']})"
     if coverage.gaps:

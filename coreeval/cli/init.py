@@ -17,6 +17,7 @@ from coreeval.cli.completion import complete_providers
 from coreeval.cli.output import AsJson, brief, command, one_line, show
 from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.config import ModelConfig
@@ -315,7 +316,7 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     shown = [f"{one_line(value)} ({count:,})" for value, count in listed]
     more = f" and {len(found.labels) - MOST_SHOWN} more" * (len(found.labels) > MOST_SHOWN)
     left_out = f"; {one_line(found.unreadable)}: a run leaves it out" * bool(found.unreadable)
-    yield f"{brief(data)}: {found.rows:,} rows{left_out}"
+    yield f"{brief(data)}: {format_quantity(found.rows, 'row')}{left_out}"
     yield f"  text:   {', '.join(map(one_line, found.texts))}"
     yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
     yield "  if a column is wrong, delete both files and give --text COLUMN and --label COLUMN"

@@ -13,7 +13,7 @@ import typer
 from coreeval.cli.options import ConfigArgument, SetOption, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, one_line, show
 from coreeval.tools.clock import utc_now
-from coreeval.tools.formatting import describe_price, format_number
+from coreeval.tools.formatting import describe_price, format_number, format_quantity
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _probe_document(probe: "ModelProbe | None") -> Document:
 def _describe_age(day: str) -> str:
     """Return a day with its age."""
     age = (utc_now().date() - date.fromisoformat(day)).days
-    return f"{day}, {age} days ago" if age >= 0 else day
+    return f"{day}, {format_quantity(age, 'day')} ago" if age >= 0 else day
 
 
 def _price_document(price: "PriceConfig") -> Document:
@@ -197,7 +197,11 @@ def check_lines(document: Document) -> Iterator[str]:
         yield from _model_lines(one)
     yield _cost_line(document["cost"])
     bad = sum(one["error"] is not None for one in found)
-    yield f"{bad} of {len(found)} models cannot be used" if bad else "every model can be used"
+    yield (
+        f"{bad} of {format_quantity(len(found), 'model')} cannot be used"
+        if bad
+        else "every model can be used"
+    )
 
 
 def _table_lines(found: Sequence[Document]) -> Iterator[str]:
@@ -290,7 +294,7 @@ def _date(one: Document, kind: str) -> str:
 def _cost_line(cost: Document) -> str:
     usd = describe_price(cost["usd"])
     tokens = f"{cost['prompt_tokens']} tokens in, {cost['completion_tokens']} out"
-    return f"the check: {cost['calls']} answers {usd}, {tokens}"
+    return f"the check: {format_quantity(cost['calls'], 'answer')} {usd}, {tokens}"
 
 
 def _wrap_line(text: str, indent: str = "    ") -> list[str]:

@@ -17,6 +17,7 @@ import typer
 
 from coreeval.errors import CoreEvalError
 from coreeval.meanings import COMPARABILITY, OUTCOMES
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.terminal import brief as brief
 from coreeval.tools.terminal import command as command
 from coreeval.tools.terminal import note as note
@@ -117,7 +118,8 @@ def control_lines(counts: Mapping[str, int] | None) -> Iterator[str]:
     """Yield the progress of the pass that writes the control arm, once it has begun."""
     if counts and counts["total"]:
         ended = counts["total"] - counts["pending"]
-        yield f"control arm: {ended} of {counts['total']} samples have ended"
+        total = format_quantity(counts["total"], "sample has", "samples have")
+        yield f"control arm: {ended} of {total} ended"
         yield from outcome_lines(counts)
 
 

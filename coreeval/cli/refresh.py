@@ -42,7 +42,7 @@ from coreeval.cli.output import (
 from coreeval.cli.score_lines import score_lines
 from coreeval.errors import WAITING
 from coreeval.meanings import STATES
-from coreeval.tools.formatting import describe_price
+from coreeval.tools.formatting import describe_price, format_quantity
 
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
@@ -229,7 +229,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
     from coreeval.runs.no_result import explain_no_result
 
     manifest, run = done.manifest, done.run_dir
-    yield f"{STATES[manifest.status]}: {manifest.counts['total']} samples"
+    yield f"{STATES[manifest.status]}: {format_quantity(manifest.counts['total'], 'sample')}"
     yield from outcome_lines(manifest.counts)
     if manifest.parent:
         from_it = f"of the accepted, from the release {manifest.parent.version}"

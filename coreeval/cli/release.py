@@ -17,7 +17,7 @@ from coreeval.cli.output import (
     one_line,
     show,
 )
-from coreeval.tools.formatting import NOT_MEASURED, format_share
+from coreeval.tools.formatting import NOT_MEASURED, format_quantity, format_share
 
 if TYPE_CHECKING:
     from coreeval.releases.release import Release
@@ -121,11 +121,14 @@ def _words(made: "Release") -> Iterator[str]:
     yield from quality_lines(found.balance_shift, found.label_noise.bound, manifest.arms["updated"])
     samples = manifest.changelog.samples
     yield (
-        f"  {'updated arm':<14}{manifest.arms['updated']} samples: {samples.added} new, "
+        f"  {'updated arm':<14}{format_quantity(manifest.arms['updated'], 'sample')}: "
+        f"{samples.added} new, "
         f"{samples.changed} changed, {samples.kept} kept, {samples.removed} gone"
     )
     if manifest.still_stale:
-        stale = f"{manifest.still_stale} samples without sufficiently recent news"
+        stale = (
+            f"{format_quantity(manifest.still_stale, 'sample')} without sufficiently recent news"
+        )
         yield f"  {'still stale':<14}{stale}"
     yield from _withheld_lines(made)
     yield from _source_lines(made)
@@ -148,7 +151,8 @@ def _source_lines(made: "Release") -> Iterator[str]:
     """Yield what the licences of the news ask of whoever passes the release on."""
     for one in made.manifest.sources:
         if one.share_alike:
-            yield f"  {'share-alike':<14}{one.facts} facts are from {one.source}: {one.licence}"
+            facts = format_quantity(one.facts, "fact is", "facts are")
+            yield f"  {'share-alike':<14}{facts} from {one.source}: {one.licence}"
             yield f"  {'':<14}credit and link the source, state changes, and share adaptations"
             yield f"  {'':<14}under the same licence (coreeval docs knowledge)"
 
@@ -156,13 +160,14 @@ def _source_lines(made: "Release") -> Iterator[str]:
 def _withheld_lines(made: "Release") -> Iterator[str]:
     manifest = made.manifest
     if manifest.takedown.withheld:
-        yield (
-            f"  {'left out':<14}{manifest.takedown.withheld} samples, because of the takedown list"
-        )
+        withheld = format_quantity(manifest.takedown.withheld, "sample")
+        yield f"  {'left out':<14}{withheld}, because of the takedown list"
     if manifest.review.rejected:
-        yield f"  {'left out':<14}{manifest.review.rejected} samples that a person rejected"
+        rejected = format_quantity(manifest.review.rejected, "sample")
+        yield f"  {'left out':<14}{rejected} that a person rejected"
     if manifest.review.pending:
-        yield f"  {'undecided':<14}{manifest.review.pending} samples that a person should look at"
+        pending = format_quantity(manifest.review.pending, "sample")
+        yield f"  {'undecided':<14}{pending} that a person should look at"
     if not manifest.licence.redistribute:
         licence = one_line(manifest.licence.name)
         yield f"  {'originals':<14}ids without texts; licence of the benchmark: {licence}"
@@ -190,7 +195,7 @@ def verify(
 
 def _verify_lines(found: "Verification") -> Iterator[str]:
     if found.ok:
-        yield f"{found.name} {found.version} is unchanged: {found.files} files"
+        yield f"{found.name} {found.version} is unchanged: {format_quantity(found.files, 'file')}"
         if found.chain:
             yield f"it follows {', '.join(found.chain)}, unchanged"
         yield f"digest: {found.digest}"

@@ -15,6 +15,7 @@ from coreeval.cli.options import LARGEST_COUNT, PlaceArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tasks.kinds import find_display, title_fields
+from coreeval.tools.formatting import format_quantity, plural
 
 if TYPE_CHECKING:
     from coreeval.releases.review import Review
@@ -143,13 +144,15 @@ def _entry_lines(title: str, text: str) -> list[str]:
 
 def _count_lines(shown: ReviewPage) -> Iterator[str]:
     state = shown.review.state(required=False)
+    listed_ones = format_quantity(state.listed, "sample is", "samples are")
     yield (
-        f"{state.listed} samples are listed: {state.pending} open, {state.approved} approved; "
-        f"{state.rejected} of the run are rejected"
+        f"{listed_ones} listed: {state.pending} open, {state.approved} approved; "
+        f"{state.rejected} of the run {plural(state.rejected, 'is', 'are')} rejected"
     )
     listed = {each.sample for each in shown.review.samples}
     if others := [key for key in shown.review.remarks if key not in listed]:
-        yield f"{len(others)} samples with notes have no new text; --json shows their notes"
+        noted = format_quantity(len(others), "sample with notes has", "samples with notes have")
+        yield f"{noted} no new text; --json shows their notes"
 
 
 def _next_lines(shown: ReviewPage) -> Iterator[str]:

@@ -13,7 +13,7 @@ from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import RunCorrupt, RunLocked, RunStateError, UsageError
 from coreeval.meanings import RUN_STATES
-from coreeval.tools.formatting import format_expected_usd, format_number
+from coreeval.tools.formatting import format_expected_usd, format_number, format_quantity
 from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, texts
 
 runs = typer.Typer(name="runs", help="List, tag and delete runs.")
@@ -131,7 +131,7 @@ def _describe_loss(run: Path) -> str:
         counts = read_status(run).counts
     except (RunStateError, RunCorrupt):
         return "(damaged)"
-    return f"with {counts['accepted']} accepted of {counts['total']} samples"
+    return f"with {counts['accepted']} accepted of {format_quantity(counts['total'], 'sample')}"
 
 
 def _run_lines(document: Document) -> Iterator[str]:

@@ -31,7 +31,7 @@ from coreeval.runs.progress_lines import (
     wait_lines,
     worker_lines,
 )
-from coreeval.tools.formatting import format_span
+from coreeval.tools.formatting import format_quantity, format_span
 from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def _words(now: "RunStatus", read: ReadLists = _read_lists) -> str:
 
 def _lines(now: "RunStatus", read: ReadLists) -> Iterator[str]:
     yield f"{now.run}   task {now.task}"
-    yield f"{STATES[now.status]}: {now.ended} of {now.counts['total']} samples have ended"
+    total = format_quantity(now.counts["total"], "sample has", "samples have")
+    yield f"{STATES[now.status]}: {now.ended} of {total} ended"
     yield from outcome_lines(now.counts)
     yield from control_lines(now.control)
     yield from comparability_lines(now.comparability)

@@ -20,7 +20,7 @@ from coreeval.graph.inputs import NewsSources, open_news
 from coreeval.graph.setup import Setup
 from coreeval.languages import ENGLISH
 from coreeval.schema import Coverage, Precision, Sample, Window
-from coreeval.tools.formatting import format_percent
+from coreeval.tools.formatting import format_percent, format_quantity, plural
 from coreeval.tools.gdelt.local import LocalKnowledge, describe_window_line
 from coreeval.tools.loops import run_coroutine
 from coreeval.tools.workspace import Workspace
@@ -131,18 +131,21 @@ def outlook_lines(outlook: NewsOutlook) -> Iterator[str]:
     few = found < FEW * looked_up
     thin = capacity is not None and capacity < outlook.samples
     if looked_up:
+        mention = plural(found, "mentions", "mention")
         yield (
-            f"{WARNING * few}{found} of {looked_up} samples mention something that this news is "
-            f"about ({format_percent(found / looked_up)}, looked up by rules; not all news found "
-            "is usable)"
+            f"{WARNING * few}{found} of {format_quantity(looked_up, 'sample')} {mention} something "
+            f"that this news is about ({format_percent(found / looked_up)}, looked up by rules; "
+            "not all news found is usable)"
         )
     if thin:
         yield (
-            f"{WARNING}{articles:,} articles can serve at most {capacity:,} samples "
+            f"{WARNING}{format_quantity(articles, 'article')} can serve at most "
+            f"{format_quantity(capacity or 0, 'sample')} "
             f"(knowledge.reuse: {outlook.reuse}), and there are {_describe_samples(outlook)}"
         )
     if (few or thin) and coverage.days < FEW * outlook.days:
-        yield f"{WARNING}there is news on {coverage.days} of the window's {outlook.days} days"
+        days = format_quantity(outlook.days, "day")
+        yield f"{WARNING}there is news on {coverage.days} of the window's {days}"
     if few or thin:
         yield f"to do: {'; or '.join(_ways_to_more(outlook))}"
     else:

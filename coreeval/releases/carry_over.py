@@ -16,6 +16,7 @@ from coreeval.releases.sources import Horizon, is_accepted
 from coreeval.runs.manifest import FollowedRelease
 from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.cutoffs import CERTAIN_FIRST, TargetDates, measure_freshness
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample, SampleResult
 
 Renewal = Literal[
@@ -124,7 +125,7 @@ class CarryOver:
         ]
         anew = f"made anew: {', '.join(why)}" if why else "nothing is renewed"
         of = self.kept + self.renewed.total()
-        return f"kept from {parent.version}: {self.kept} of {of} samples; {anew}"
+        return f"kept from {parent.version}: {self.kept} of {format_quantity(of, 'sample')}; {anew}"
 
     def _carried_result(self, sample: Sample) -> ReleaseSample | Renewal:
         """Return a sample with the result that it keeps, or the reason that it keeps none."""

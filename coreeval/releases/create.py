@@ -69,6 +69,7 @@ from coreeval.runs.quality import Findings, Quality, measure_quality, read_findi
 from coreeval.runs.sources import count_sources
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock, write_json, write_text
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
@@ -412,7 +413,7 @@ def _refuse_unfinished(files: RunFiles, manifest: Manifest) -> None:
     if manifest.status != "complete":
         raise ReleaseError(
             f"the run is unfinished ({manifest.status}): {manifest.counts['pending']} of "
-            f"{manifest.counts['total']} samples are pending",
+            f"{format_quantity(manifest.counts['total'], 'sample is', 'samples are')} pending",
             where=str(files.root),
             hint=f"finish it first: {command('resume', files.root)}",
         )

@@ -8,7 +8,6 @@ from typing import Final
 
 from coreeval.evaluation.annotation.rating_study import RatedArm
 from coreeval.evaluation.annotation.ratings import CriterionResult
-from coreeval.evaluation.numleak.signature import plural
 from coreeval.evaluation.scores import Score
 from coreeval.project import name_in_markdown
 from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
@@ -31,7 +30,14 @@ from coreeval.runs.quality import LabelShare, Overlap, Quality
 from coreeval.runs.sources import describe_sources
 from coreeval.schema import Task
 from coreeval.tasks import kind_of
-from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number, format_share
+from coreeval.tools.formatting import (
+    NOT_MEASURED,
+    format_estimate,
+    format_number,
+    format_quantity,
+    format_share,
+    plural,
+)
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape, web_address
 from coreeval.tools.tables import Foreign, Row, markdown_table
@@ -306,6 +312,7 @@ def _lineage(manifest: ReleaseManifest) -> str:
 def _changed(changelog: Changelog) -> str:
     found = changelog.samples
     return (
-        f"Of the updated arm {found.added} samples are new, {found.changed} changed, "
-        f"{found.kept} kept; {found.removed} are gone."
+        f"Of the updated arm {format_quantity(found.added, 'sample is', 'samples are')} new, "
+        f"{found.changed} changed, {found.kept} kept; "
+        f"{format_quantity(found.removed, 'is', 'are')} gone."
     )

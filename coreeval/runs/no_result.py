@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.meanings import OUTCOMES
+from coreeval.tools.formatting import format_quantity
+from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.terminal import command
 
 if TYPE_CHECKING:
@@ -31,8 +33,9 @@ def explain_no_result(run: Path, manifest: "Manifest") -> str | None:
         return None
     ended = max(counts, key=lambda name: counts[name])
     held = f" ({_describe_news(manifest)})" if ended == "no_knowledge" else ""
+    total = format_quantity(manifest.counts["total"], "sample")
     return (
-        f"nothing was accepted: {counts[ended]} of {manifest.counts['total']} samples ended with "
+        f"nothing was accepted: {counts[ended]} of {total} ended with "
         f"{ended}, {OUTCOMES[ended]}{held}\n"
         f"  to do: {_TO_DO[ended]}{_less_certain_news(manifest) * (ended == 'no_knowledge')}\n"
         f"  look:  {command('trace', run, '--outcome', ended)}"
@@ -44,7 +47,7 @@ def _describe_news(manifest: "Manifest") -> str:
     span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
     if known.articles is None:
         return f"from {span}"
-    return f"{span} has {known.articles:,} articles on {known.days} days"
+    return f"{span} has {describe_coverage(known)}"
 
 
 def _less_certain_news(manifest: "Manifest") -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from coreeval.tools.formatting import format_rate, format_span
+from coreeval.tools.formatting import format_quantity, format_rate, format_span
 from coreeval.tools.terminal import one_line
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def spend_parts(spend: "Spend") -> Iterator[str]:
     elif spent:
         yield f"{spent:.4g} USD"
     if spend.unpriced:
-        yield f"{spend.unpriced} answers with unknown price"
+        yield f"{format_quantity(spend.unpriced, 'answer')} with unknown price"
 
 
 def forecast_parts(found: "CostForecast | None") -> Iterator[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from coreeval.errors import GateNotMet
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ class StepResult:
             failed, total = counts["failed"], counts["total"]
             if failed > total * most:
                 raise GateNotMet(
-                    f"{failed} of {total} samples failed{where}, and schedule.max_failed is "
-                    f"{most:g}",
+                    f"{failed} of {format_quantity(total, 'sample')} failed{where}, and "
+                    f"schedule.max_failed is {most:g}",
                     where=str(self.run),
                     hint="they will be retried at the next check; see why with: "
                     f"{command('status', self.run)}",

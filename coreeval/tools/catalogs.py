@@ -27,6 +27,7 @@ from coreeval.config.user_files import (
     read_text,
 )
 from coreeval.errors import ConfigError
+from coreeval.tools.formatting import format_quantity
 
 Fact = TypeVar("Fact")
 
@@ -224,7 +225,8 @@ def describe_old_prices(
         file = BUILT_IN_FILE if built_in or not config.run.prices else Path(config.run.prices).name
         todo = "give run.prices a file with the price" if built_in else "update the price"
         found[model.model] = (
-            f"the price of {model.model} was looked up on {price.as_of}, {age} days ago ({file}); "
+            f"the price of {model.model} was looked up on {price.as_of}, "
+            f"{format_quantity(age, 'day')} ago ({file}); "
             f"providers change prices: {todo} with today's"
         )
     return list(found.values())

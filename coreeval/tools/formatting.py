@@ -69,6 +69,16 @@ def format_name(name: str) -> str:
     return name.replace("_", " ")
 
 
+def plural(number: float, name: str, names: str = "") -> str:
+    """Return the singular or plural that matches a number."""
+    return name if number == 1 else names or f"{name}s"
+
+
+def format_quantity(number: float, name: str, names: str = "") -> str:
+    """Format a count with what it counts: `1 sample`, `1,200 samples`, `0 entries`."""
+    return f"{number:,.0f} {plural(number, name, names)}"
+
+
 # -- shares ---------------------------------------------------------------------------------------
 
 
@@ -151,15 +161,9 @@ def format_p_value(value: float | None, digits: int = 3) -> str:
 
 
 def format_usd(value: float | None) -> str:
-    """Format US dollars for a report: `12.35 USD`, and four decimals below 1."""
-    form = ".2f" if value == 0 or (value or 0) >= 1 else ".4f"
-    return format_number(value, lambda usd: f"{usd:{form}} USD", NO_PRICE)
-
-
-def format_dollars(value: float | None) -> str:
-    """Format US dollars for a page of the viewer: `$1,012.35`, and four decimals below 1."""
+    """Format US dollars for a report or a page: `1,012.35 USD`, and four decimals below 1."""
     form = ",.2f" if value == 0 or (value or 0) >= 1 else ".4f"
-    return format_number(value, lambda usd: f"${usd:{form}}", NO_PRICE)
+    return format_number(value, lambda usd: f"{usd:{form}} USD", NO_PRICE)
 
 
 def format_expected_usd(value: float) -> str:

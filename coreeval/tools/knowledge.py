@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from coreeval.schema import Coverage, EntityQuery, NamedEntity, Retrieval, Window
+from coreeval.tools.formatting import format_quantity
 
 
 class KnowledgeSource(Protocol):
@@ -35,4 +36,5 @@ def describe_coverage(coverage: Coverage) -> str:
     """Return a source's coverage as one clause."""
     if coverage.articles is None:
         return "asked over the network, not counted,"
-    return f"{coverage.articles} articles on {coverage.days} days"
+    articles = format_quantity(coverage.articles, "article")
+    return f"{articles} on {format_quantity(coverage.days, 'day')}"

@@ -235,7 +235,10 @@ def _handle_known_error(request: Request, error: Exception) -> Response:
 
 def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _render_error(request, error.status_code, error.detail)
+    missing = error.detail == HTTPStatus.NOT_FOUND.phrase  # the default of Starlette
+    return _render_error(
+        request, error.status_code, "There is no such page." if missing else error.detail
+    )
 
 
 def _handle_bug(request: Request, error: Exception) -> Response:

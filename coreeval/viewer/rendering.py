@@ -19,11 +19,11 @@ from starlette.responses import HTMLResponse
 from coreeval.meanings import describe_cause, describe_reason
 from coreeval.tools.formatting import (
     format_count,
-    format_dollars,
     format_duration,
     format_name,
     format_percent,
     format_points,
+    format_usd,
 )
 from coreeval.tools.text import find_unseen
 
@@ -104,6 +104,14 @@ def _mark_character(character: str) -> Markup:
 _FOLDERS = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?[/\\](?:[^/\\:\n]+[/\\])+")
 
 
+def _name_side(key: str) -> str:
+    """Return the name of a run or release from its key, as lists of runs show it."""
+    if key.startswith("release:"):
+        return key.replace("release:", "release ", 1)
+    name, dot, start = key.rpartition(".")
+    return f"{name}/{start}" if dot else key
+
+
 def hide_folders(text: str) -> str:
     """Return a note of the program without the folders that it names: `/home/me/x` is `…/x`."""
     return _FOLDERS.sub("\N{HORIZONTAL ELLIPSIS}/", text)
@@ -133,7 +141,8 @@ def make_environment() -> Environment:
         "points": format_points,
         "seconds": partial(format_duration, undefined=UNKNOWN),
         "shown": isolate_text,
-        "usd": format_dollars,
+        "side": _name_side,
+        "usd": format_usd,
         "web_link": keep_web_url,
         "when": format_time,
         "words": format_name,

@@ -320,6 +320,25 @@ def test_without_news_the_bundled_demo_stands_in(shell: Shell) -> None:
     assert prompts["composer"] == "rendered on samples of the bundled demo"
 
 
+def test_without_news_the_way_to_it_comes_before_the_run(shell: Shell) -> None:
+    changes: dict[str, object] = {"models": {"default": "offline"}}
+    served = shell.config(changes)
+    said = shell("estimate", served, "--limit", "2").out
+    assert (
+        said.endswith(f"\nnext: coreeval refresh {served.name} --limit 2\n")
+        and "then: " not in said
+    )
+    config = shell.config(changes | {"knowledge.path": None})
+    said = shell("estimate", config, "--limit", "2").out
+    assert "there is no news yet; next: in the folder of the config: coreeval gdelt sync" in said
+    assert (
+        said.endswith(f"\nthen: coreeval refresh {config.name} --limit 2\n")
+        and "\nnext:" not in said
+    )
+    missing = shell("estimate", config, "--limit", "2", "--json").document["missing_news"]
+    assert missing["message"] == "there is no news yet" and "gdelt sync" in missing["to_do"]
+
+
 @pytest.mark.parametrize("task", ["irony", "stance", "mrpc", "rte"])
 def test_every_bundled_task_can_stand_in(shell: Shell, task: str) -> None:
     target = {"target": "climate"} if task == "stance" else {}

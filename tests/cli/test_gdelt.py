@@ -51,7 +51,7 @@ def test_sync_says_what_came_in(shell: Shell, news: Path) -> None:
 def test_the_store_is_in_the_workspace(shell: Shell, news: Path) -> None:
     assert shell("gdelt", "sync", "--from", news).code == 0
     assert (shell.folder / ".coreeval" / "gdelt" / "store" / "store.db").is_file()
-    assert "11 articles of 1 crawl days" in shell("gdelt", "coverage").out
+    assert "11 articles of 1 crawl day in" in shell("gdelt", "coverage").out
 
 
 def test_coverage_shows_days_and_gaps(shell: Shell, news: Path) -> None:

@@ -35,7 +35,7 @@ def test_what_is_undefined_is_a_word(value: float | None) -> None:
     assert {write(value) for write in (f.format_percent, f.format_points, f.format_p_value,
                                        f.format_count, f.format_duration)} == {"n/a"}  # fmt: skip
     assert f.format_number(value, undefined="-") == "-"
-    assert {write(value) for write in (f.format_usd, f.format_dollars)} == {"unknown price"}
+    assert {f.format_usd(value)} == {"unknown price"}
     assert f.format_price(value, 4) == "unknown price"
     assert f.format_estimate(Found(value, 0.1, 0.2), ".2f") == "not measured"
     assert f.format_interval(value, 1, ".2f") == f.format_interval(1, value, ".2f") == ""
@@ -52,8 +52,8 @@ def test_what_is_undefined_is_a_word(value: float | None) -> None:
         (f.format_percent, {0: "0.0 %", 0.0004: "0.0 %", 1: "100.0 %", -0.125: "-12.5 %"}),
         (f.format_points, {0: "+0.0", 0.125: "+12.5", -0.125: "-12.5"}),
         (f.format_p_value, {0: "< 0.001", 0.00099: "< 0.001", 0.001: "0.001", 1: "1.000"}),
-        (f.format_usd, {0: "0.00 USD", 0.5: "0.5000 USD", 1e9: "1000000000.00 USD"}),
-        (f.format_dollars, {0: "$0.00", 0.0123: "$0.0123", 12.345: "$12.35", 1e6: "$1,000,000.00"}),
+        (f.format_usd, {0: "0.00 USD", 0.0123: "0.0123 USD", 0.5: "0.5000 USD",
+                        12.345: "12.35 USD", 1e6: "1,000,000.00 USD"}),
         (f.format_expected_usd, {0: "0.00", 0.0999: "0.0999", 0.1: "0.10", 1e6: "1,000,000.00"}),
         (f.describe_price, {0: "for 0.00 USD", 0.004: "for 0.0040 USD", 1.5: "for 1.50 USD"}),
         (f.format_span, {0: "0 s", 119: "119 s", 120: "2 minutes", 1e9: "11574 days"}),
@@ -99,3 +99,11 @@ def test_no_p_value_is_shown_as_nothing(value: float, digits: int) -> None:
     told = f.format_p_value(value, digits)
     assert float(told.removeprefix("< ")) > 0
     assert told.startswith("<") == (value < 10.0**-digits)
+
+
+def test_a_count_agrees_with_what_it_counts() -> None:
+    numbers = (0, 1, 2, 1200)
+    told = [f.format_quantity(number, "sample") for number in numbers]
+    assert told == ["0 samples", "1 sample", "2 samples", "1,200 samples"]
+    assert f.format_quantity(1, "entry", "entries") == "1 entry"
+    assert [f.plural(number, "is", "are") for number in numbers] == ["are", "is", "are", "are"]

@@ -105,6 +105,12 @@ def test_every_answer_lets_a_browser_do_nothing_inline_or_elsewhere(path: str) -
     assert headers["referrer-policy"] == "no-referrer"
 
 
+def test_an_unknown_address_is_told_in_words() -> None:
+    answer = client().get("/nothing")
+    assert answer.status_code == 404
+    assert "There is no such page." in answer.text
+
+
 def test_no_page_has_anything_inline() -> None:
     text = client().get("/").text
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text)

@@ -89,7 +89,7 @@ def test_two_runs_tell_which_role_had_another_model_and_what_it_cost(
         "composer differs openai:scripted openai:another"
     ]
     costs = [read_manifest(run / "manifest.json").cost for run in (finished.first, finished.second)]
-    billed = " ".join(f"${cost.billed_usd:.4f}" for cost in costs)
+    billed = " ".join(f"{cost.billed_usd:.4f} USD" for cost in costs)
     assert f"billed {billed}" in words_of(text)
     assert f'href="{build_compare_url(second, first)}"' in unescape(text)
 

@@ -33,8 +33,18 @@ def test_what_is_not_known_is_a_dash_or_says_so() -> None:
         *3 * ["\N{EN DASH}"], "unknown price",
     ]  # fmt: skip
     assert [filters[name](0.5) for name in ("number", "percent", "seconds", "usd")] == [
-        "0", "50.0 %", "500 ms", "$0.5000",
+        "0", "50.0 %", "500 ms", "0.5000 USD",
     ]  # fmt: skip
+
+
+def test_reasons_and_names_are_words() -> None:
+    filters = make_environment().filters
+    assert filters["reason"]("no_news for 'album', 'music'") == "no news for 'album', 'music'"
+    assert filters["reason"]("self_harm: 'hurt'; mentions: @x") == (
+        "self harm: 'hurt'; @names that differ from the original: @x"
+    )
+    assert filters["side"]("demo.small.20261101T080000Z") == "demo.small/20261101T080000Z"
+    assert filters["side"]("release:demo.2026.47") == "release demo.2026.47"
 
 
 def test_moments_read_well() -> None:

@@ -65,7 +65,7 @@ def test_a_run_shows_its_outcomes_and_what_it_paid_for(
     assert f"All {manifest.counts['total']} " in said
     cost = manifest.cost
     assert cost.billed_usd
-    assert f"All ${cost.billed_usd:.4f} {cost.billed_calls} {cost.cached_calls} " in said
+    assert f"All {cost.billed_usd:.4f} USD {cost.billed_calls} {cost.cached_calls} " in said
 
 
 def test_calls_without_a_price_are_not_shown_as_free(finished: Finished, tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_run_tells_found_calls_from_paid_ones(client: TestClient, finished: Fi
     manifest = read_manifest(finished.second / "manifest.json")
     assert manifest.cost.cached_calls
     said = words_of(client.get(f"/run/{finished.key(finished.second)}").text)
-    composer = re.search(r"composer openai:another \$(\d\.\d{4}) (\d+) (\d+) ", said)
-    extractor = re.search(r"extractor openai:scripted \$(\d\.\d\d) (\d+) (\d+) ", said)
+    composer = re.search(r"composer openai:another (\d\.\d{4}) USD (\d+) (\d+) ", said)
+    extractor = re.search(r"extractor openai:scripted (\d\.\d\d) USD (\d+) (\d+) ", said)
     assert composer
     assert extractor
     assert (float(composer[1]) > 0, int(composer[3])) == (True, 0)
@@ -249,7 +249,7 @@ def test_a_run_that_goes_on_says_when_it_ends_and_what_it_will_have_cost(
         client = TestClient(create_app([run]), base_url=HERE)
         words = words_of(client.get(f"/run/{tmp_path.name}.run").text)
     assert "at this rate, until 2026-03-01 14:05 UTC" in words
-    assert "At the end of the stage $12.50 $11.00 to $14.00, more than the budget" in words
+    assert "At the end of the stage 12.50 USD 11.00 USD to 14.00 USD, more than the budget" in words
 
 
 def test_a_damaged_run_is_one_message_and_its_neighbours_are_shown(

@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 
 from coreeval.errors import DatasetError, UsageError
 from coreeval.schema import BadRow, Sample, Value
+from coreeval.tools.formatting import format_quantity, plural
 
 SampleOrder = Literal["first", "random", "stratified"]
 """How samples are chosen within a limit; `stratified` keeps the shares of the labels."""
@@ -35,12 +36,19 @@ class Subset(Value):
 
     def describe(self) -> str:
         """Return the choice in words."""
-        chosen = "all samples" if self.limit is None else f"the first {self.limit} samples"
+        chosen = "all samples"
+        if self.limit is not None:
+            chosen = f"the first {format_quantity(self.limit, 'sample')}"
         if self.order != "first":
-            chosen = f"{self.limit} {self.order} samples (seed {self.seed})"
-        listed = f" of {len(self.ids)} listed ids" if self.ids else ""
-        plural = "s" if len(self.labels) > 1 else ""
-        labelled = f" of the label{plural} {', '.join(self.labels)}" if self.labels else ""
+            chosen = (
+                f"{format_quantity(self.limit or 0, f'{self.order} sample')} (seed {self.seed})"
+            )
+        listed = f" of {format_quantity(len(self.ids), 'listed id')}" if self.ids else ""
+        labelled = (
+            f" of the {plural(len(self.labels), 'label')} {', '.join(self.labels)}"
+            if self.labels
+            else ""
+        )
         return f"only part of the benchmark was used: {chosen}{listed}{labelled}"
 
 

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 from coreeval.evaluation.scores import Score
 from coreeval.languages import ENGLISH
 from coreeval.schema import Value
+from coreeval.tools.formatting import format_quantity
 
 ENGLISH_ONLY: Final[Mapping[str, str]] = {
     "grade": "the readability of texts, whose index is made for English",
@@ -304,7 +305,9 @@ def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
         if needed is None
         else f"about {needed:,} would suffice"
     )
-    return f"{n:,} samples are too few to decide on {names}; {wanted}."
+    return (
+        f"{format_quantity(n, 'sample is', 'samples are')} too few to decide on {names}; {wanted}."
+    )
 
 
 def _name(measure: Measure) -> str:

@@ -16,11 +16,12 @@ import numpy as np
 
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Point, Stratum
-from coreeval.evaluation.numleak.signature import MIN_DATES, plural
+from coreeval.evaluation.numleak.signature import MIN_DATES
 from coreeval.evaluation.numleak.statistics.baselines import FACTORS, LAGS, SeriesValues
 from coreeval.evaluation.numleak.statistics.date_intervals import collect_answers
 from coreeval.evaluation.numleak.statistics.estimation import OTHER_UNIT
 from coreeval.evaluation.statistics import Array
+from coreeval.tools.formatting import plural
 
 Values = Mapping[Period, float]
 SHIFT_SIGNIFICANCE: Final = 0.01

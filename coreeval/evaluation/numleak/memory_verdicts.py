@@ -17,12 +17,12 @@ from coreeval.evaluation.numleak.signature import (
     MemoryCase,
     describe_nearness,
     p_text,
-    plural,
     share,
     span,
 )
 from coreeval.evaluation.numleak.statistics.measurements import Exactness, SeriesMeasurements
 from coreeval.evaluation.statistics import SIGNIFICANCE
+from coreeval.tools.formatting import plural
 
 Verdict = Literal[
     "memorized", "partly_memorized", "fluent", "fabricating", "refusing", "no_recall",

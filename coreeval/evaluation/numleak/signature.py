@@ -339,8 +339,3 @@ def share(found: Metric) -> str:
 def p_text(value: float) -> str:
     """Return a blank and a p-value in brackets; empty if it is not defined."""
     return f" (p {format_p_value(value, 4)})" if math.isfinite(value) else ""
-
-
-def plural(number: int, name: str, names: str = "") -> str:
-    """Return the singular or plural that matches a number."""
-    return name if number == 1 else names or f"{name}s"

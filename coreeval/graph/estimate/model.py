@@ -185,6 +185,13 @@ class PreviewCost(Value):
     failed: int
 
 
+class NewsDefect(Value):
+    """Why there is no news for a run, and what to do."""
+
+    message: str
+    to_do: str
+
+
 class CostEstimate(Value):
     """The cost of refreshing a benchmark and asking its targets."""
 
@@ -214,6 +221,8 @@ class CostEstimate(Value):
     budget: BudgetFit | None = None
     preview: PreviewCost | None = None
     notes: tuple[str, ...] = ()
+    missing_news: NewsDefect | None = None
+    """Why a run would be refused for its news; None if it has some, or asks a remote backend."""
 
 
 def sum_lines(lines: tuple[EstimateLine, ...]) -> EstimateTotals:

@@ -8,6 +8,7 @@ from coreeval.agents.events import MOST_COMPARED, MOST_RANKED
 from coreeval.agents.gold_judging import count_gold_questions
 from coreeval.agents.team import labels_in_batches
 from coreeval.config import ConfigLike, RunConfig
+from coreeval.errors import KnowledgeError
 from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.graph.embedding_budget import list_embedding_notes
 from coreeval.graph.estimate.assignments import RoleAssignments, assign_roles
@@ -24,7 +25,13 @@ from coreeval.graph.estimate.costing import (
     rules_note,
 )
 from coreeval.graph.estimate.history import load_past_runs, load_recent_calls
-from coreeval.graph.estimate.model import CostEstimate, EstimateLine, KnownRange, save_estimate
+from coreeval.graph.estimate.model import (
+    CostEstimate,
+    EstimateLine,
+    KnownRange,
+    NewsDefect,
+    save_estimate,
+)
 from coreeval.graph.estimate.numleak_lines import series_lines
 from coreeval.graph.estimate.past_figures import PastFigures
 from coreeval.graph.estimate.pcr_lines import rewording_lines, split_lines
@@ -35,6 +42,7 @@ from coreeval.graph.estimate.workload import (
     measure_role,
     measure_target,
 )
+from coreeval.graph.inputs import open_news
 from coreeval.graph.prompt_lab.lab import PromptLab, open_lab
 from coreeval.graph.run_origin import build_lineage, find_followed_release, open_keeper
 from coreeval.schema import RoleName
@@ -90,8 +98,20 @@ def estimate(
     told = [keeper.describe(before)] if keeper and before else []
     notes = [*counted.notes, *told, *_list_notes(lab, lines, memory.past_calls)]
     made = estimate_lab(lab, counted, assignments, lines, now=now, notes=notes)
+    made = made.model_copy(update={"missing_news": _find_missing_news(lab)})
     save_estimate(lab.workspace, made)
     return made
+
+
+def _find_missing_news(lab: PromptLab) -> NewsDefect | None:
+    """Return why the local news cannot serve a run; None if it can, or others are asked too."""
+    if any(backend != "local" for backend in lab.setup.config.knowledge.backends):
+        return None
+    try:
+        open_news(lab.setup, lab.workspace).close()
+    except KnowledgeError as error:
+        return NewsDefect(message=error.message, to_do=error.hint)
+    return None
 
 
 def _plan_batches(lab: PromptLab) -> RunConfig:

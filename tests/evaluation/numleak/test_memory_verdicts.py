@@ -27,7 +27,6 @@ from coreeval.evaluation.numleak.signature import (
     compute_references,
     describe_nearness,
     normal_share_within,
-    plural,
     share,
     span,
 )
@@ -38,6 +37,7 @@ from coreeval.evaluation.numleak.statistics.measurements import (
     Metric,
     SeriesMeasurements,
 )
+from coreeval.tools.formatting import plural
 from tests.support.numleak_measured import (
     NOT_ASKED,
     REMEMBERED,

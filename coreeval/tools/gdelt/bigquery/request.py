@@ -177,8 +177,8 @@ def list_price_usd(billed: int) -> float:
 
 
 def format_cost(billed: int) -> str:
-    """Format bytes and their price: `12.40 GB ($0.0705)`."""
-    return f"{billed / GB:,.2f} GB (${list_price_usd(billed):,.4f})"
+    """Format bytes and their price: `12.40 GB (0.0705 USD)`."""
+    return f"{billed / GB:,.2f} GB ({list_price_usd(billed):,.4f} USD)"
 
 
 class BytesBudget:
