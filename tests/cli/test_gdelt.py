@@ -12,6 +12,7 @@ import pytest
 from coreeval.cli.gdelt import sync_lines
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.gdelt.sync.sync import sync_folder
 from tests.cli.kit import Shell
 from tests.cli.test_docs import DOCS, documented
@@ -70,7 +71,8 @@ def test_coverage_shows_days_and_gaps(shell: Shell, news: Path) -> None:
     assert [row["day"] for row in published] == sorted(row["day"] for row in published)
     searchable = sum(row["articles"] for row in published)
     assert 0 < searchable == sum(document["precision"].values())
-    assert f"published: {searchable:,} searchable articles on {len(published)} days" in said.out
+    days = format_quantity(len(published), "day")
+    assert f"published: {searchable:,} searchable articles on {days}, " in said.out
     assert document["bytes"] > 0
 
 
@@ -244,7 +246,7 @@ def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_pat
     )
     for said in (shop(*query, "s"), shop("gdelt", "coverage", "--store", "s")):
         assert said.code == 0
-        assert "1 articles in the news store are not searchable yet: run the same" in said.err
+        assert "1 article in the news store is not searchable yet: run the same" in said.err
     sync_folder(tmp_path / "other", news)
     refused = shop(*query, tmp_path / "other")
     assert refused.code == 2

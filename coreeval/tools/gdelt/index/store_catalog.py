@@ -19,6 +19,7 @@ from urllib.parse import quote
 from coreeval.errors import KnowledgeError, RunError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Precision, Value
+from coreeval.tools.formatting import format_quantity, plural
 from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
@@ -291,7 +292,9 @@ def describe_unsearchable(database: sqlite3.Connection) -> str:
     )
     if not rows:
         return ""
-    return f"{rows:,} articles in the news store are not searchable yet: {FINISH}"
+    are = plural(rows, "is", "are")
+    articles = format_quantity(rows, "article")
+    return f"{articles} in the news store {are} not searchable yet: {FINISH}"
 
 
 def list_languages(database: sqlite3.Connection) -> tuple[str, ...]:
