@@ -95,7 +95,8 @@ class SampleThreads:
         RANK.set(rank)
         try:
             reached = await self._finish(sample_id, thread_id, before)
-        except (GraphDrained, CallQueued):
+        except (GraphDrained, CallQueued) as parting:
+            _drop_frames(parting)
             await self._store_place(thread_id)
             return None
         except CoreEvalError:
@@ -233,6 +234,16 @@ def build_failure(state: SampleState, error: Exception, timeout_s: float) -> Res
     if state.get("outcome") not in BEFORE_FAILED:
         state["outcome"], state["reason"] = "failed", describe_error(error, timeout_s)
     return build_result(state, [])
+
+
+def _drop_frames(error: Exception) -> None:
+    """Empty the frames that an error has passed.
+
+    LangGraph and asyncio keep the error, and its frames refer to both: a cycle that would hold
+    prompts and state of each waiting sample until Python collects garbage.
+    """
+    traceback.clear_frames(error.__traceback__)
+    error.__traceback__ = None
 
 
 def describe_error(error: Exception, timeout_s: float) -> str:

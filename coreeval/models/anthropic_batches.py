@@ -125,7 +125,14 @@ class AnthropicBatches:
             )
 
         self._client = share_client((AnthropicBatches, url, secret, config.ca_file), make)
-        self._wire = BatchWire(self._client, secret, to_failure, config.timeout_s)
+        self._wire = BatchWire(
+            self._client,
+            secret,
+            to_failure,
+            config.timeout_s,
+            error_type=anthropic.AnthropicError,
+            status_error=anthropic.APIStatusError,
+        )
         self._timeout = make_timeout(config.timeout_s)
 
     async def read_clock(self) -> datetime:

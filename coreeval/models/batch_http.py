@@ -10,11 +10,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import IO, Annotated, Any, Final, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar
 
-import anthropic
 import httpx2
-import openai
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
@@ -23,6 +21,10 @@ from coreeval.models.batches import NO_BATCHES, BatchAnswer, QueueFull
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
 from coreeval.tools.http import read_bounded, to_same_host
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
 
 TRANSFER_S: Final = 600.0
 """Longest time to send a batch or to fetch its results: 32 MiB at 0.5 Mbit/s (own choice)."""
@@ -132,17 +134,23 @@ class BatchWire:
         secret: The key, which no message repeats.
         to_failure: Returns the failure of an SDK's error.
         seconds: Longest time of a request that carries no batch.
+        error_type: What all errors of the SDK are.
+        status_error: The SDK's error for a response that is not a success.
     """
 
     def __init__(
         self,
-        client: openai.AsyncOpenAI | anthropic.AsyncAnthropic,
+        client: "openai.AsyncOpenAI | anthropic.AsyncAnthropic",
         secret: str,
         to_failure: Callable[[Any, str], CallFailure],
         seconds: float,
+        *,
+        error_type: "type[openai.OpenAIError] | type[anthropic.AnthropicError]",
+        status_error: "type[openai.APIStatusError] | type[anthropic.APIStatusError]",
     ) -> None:
         self._client, self._secret, self._to_failure = client, secret, to_failure
         self.seconds = seconds
+        self._error_type, self._status_error = error_type, status_error
 
     async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
         """Return the response of a request that costs nothing.
@@ -174,12 +182,12 @@ class BatchWire:
                 return await request
         except TimeoutError:
             return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
-        except (openai.APIStatusError, anthropic.APIStatusError) as error:
+        except self._status_error as error:
             code = getattr(error, "code", None)
             date = error.response.headers.get("date")
             failure = self._to_failure(error, self._secret)
             return _StatusFailure(error.status_code, failure, code=code, date=date)
-        except (openai.OpenAIError, anthropic.AnthropicError) as error:
+        except self._error_type as error:
             return self._to_failure(error, self._secret)
         except (httpx2.HTTPError, UnicodeError) as error:
             return to_connection_failure(error, self._secret)

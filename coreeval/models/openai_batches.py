@@ -158,7 +158,14 @@ class OpenAIBatches:
             return openai.AsyncOpenAI(base_url=url, api_key=secret, max_retries=0, http_client=http)
 
         self._client = share_client((OpenAIBatches, url, secret, config.ca_file), make)
-        self._wire = BatchWire(self._client, secret, to_failure, config.timeout_s)
+        self._wire = BatchWire(
+            self._client,
+            secret,
+            to_failure,
+            config.timeout_s,
+            error_type=openai.OpenAIError,
+            status_error=openai.APIStatusError,
+        )
         self._timeout = make_timeout(config.timeout_s)
 
     async def read_clock(self) -> datetime:

@@ -1,5 +1,6 @@
 """A run through batches: the same outcomes, nothing paid twice, and every ending of a batch."""
 
+import gc
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ from coreeval.graph.execute import RunHooks, RunSummary
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh, resume
 from coreeval.models import close_models
+from coreeval.models.batch_dispatch import CallQueued
+from coreeval.models.dispatch import ModelRequest
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.openai import OpenAIChat
 from coreeval.models.retry import Retry
@@ -534,3 +537,23 @@ def test_files_of_a_folder_are_batches_too(lab: Lab, tmp_path: Path) -> None:
     assert begin(lab).manifest.status == "waiting"
     [written] = (tmp_path / "out").glob("*.jsonl")
     assert len(written.read_text().splitlines()) == FEW
+
+
+def test_a_waiting_sample_leaves_nothing_behind_for_the_garbage_collector(
+    lab: Lab, provider: FakeProvider
+) -> None:
+    gc.collect()
+    usual, flags = gc.isenabled(), gc.get_debug()
+    gc.disable()
+    try:
+        assert begin(lab).manifest.status == "waiting"
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = [each for each in gc.garbage if isinstance(each, CallQueued | ModelRequest)]
+    finally:
+        gc.set_debug(flags)
+        gc.garbage.clear()
+        if usual:
+            gc.enable()
+    assert provider.sizes == [FEW]
+    assert left == []

@@ -82,6 +82,15 @@ def test_opening_nothing_imports_no_sdk() -> None:
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.parametrize(
+    "module, other", [("openai_batches", "anthropic"), ("anthropic_batches", "openai")]
+)
+def test_batches_of_one_provider_import_no_sdk_of_the_other(module: str, other: str) -> None:
+    code = f"import sys, coreeval.models.{module}; print({other!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 Answer = tuple[int, str]
 
 
