@@ -91,6 +91,8 @@ class SampleWork:
             return PhaseResult(sample_id=sample_id, outcome=reached.outcome)
         if reached is None:
             return PhaseResult(sample_id=sample_id, is_open=True)
+        if "outcome" in reached:  # it needs no news
+            return PhaseResult(sample_id=sample_id)
         queries = await self._nodes.build_queries(reached)
         if phase == "queries":
             return PhaseResult(sample_id=sample_id, queries=tuple(queries))

@@ -80,12 +80,15 @@ class SampleThreads:
     async def to_news(self, sample_id: str, rank: int = 0) -> Result | SampleState | None:
         """Run one sample up to where it looks for news, where its thread waits.
 
+        One that has an outcome and looks for none waits where it is reworded: in a run through
+        batches, its calls go out with the others', and not in rounds of their own before them.
+
         Returns its state there, its result if it ended before, or None if it stays open.
 
         Raises:
             CoreEvalError: something that no other sample could survive either.
         """
-        return await self._reach(sample_id, rank, before=("retrieve",))
+        return await self._reach(sample_id, rank, before=("retrieve", "reword"))
 
     async def _reach(
         self, sample_id: str, rank: int, before: Sequence[str] = ()
@@ -150,7 +153,7 @@ class SampleThreads:
             async with limit_sample_time(self.timeout_s):
                 with track_steps(), limit_sample_cost(self.max_usd):
                     state = await self._go_on(sample_id, thread_id, control, before)
-        if before and "outcome" not in state:
+        if before and ("outcome" not in state or await self._find_state(thread_id, before)):
             return state
         return await conclude_sample(state, self.store, self.targets)
 

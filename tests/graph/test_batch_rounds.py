@@ -4,6 +4,8 @@ import gc
 import json
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -557,3 +559,20 @@ def test_a_waiting_sample_leaves_nothing_behind_for_the_garbage_collector(
             gc.enable()
     assert provider.sizes == [FEW]
     assert left == []
+
+
+def test_samples_that_need_no_news_are_reworded_in_the_rounds_of_the_others(
+    lab: Lab, provider: FakeProvider
+) -> None:
+    number, around = 7, RunHooks(first_look_s=0.01)
+    refresh(lab.config, limit=number, run_dir=lab.files.root, around=around)
+    for _ in range(2):
+        assert go_on(lab).manifest.status == "waiting"
+    with closing(sqlite3.connect(lab.files.store)) as db:
+        judged = "SELECT sample_id FROM steps WHERE node = 'judge_original'"
+        searched = "SELECT sample_id FROM steps WHERE node = 'retrieve'"
+        (alone,) = db.execute(f"SELECT count(*) FROM ({judged} EXCEPT {searched})").fetchone()
+    assert alone > 0, "no sample of these needs no news"
+    extractions, labels, rewordings = provider.sizes
+    assert (extractions, labels) == (number, 1)
+    assert rewordings >= number
