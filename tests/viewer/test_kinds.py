@@ -36,6 +36,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[TaskKind, Pa
         yield found
 
 
+@pytest.fixture(scope="module")
+def quiz(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the recorded run of the bundled choices."""
+    folder = tmp_path_factory.mktemp("quiz")
+    replay(write_recording("quiz", folder), folder / "run")
+    return folder / "run"
+
+
 def page(run: Path, address: str = "sample/q1") -> str:
     client = TestClient(create_app([run]), base_url=HERE)
     links = client.get("/").text
@@ -56,9 +64,8 @@ def test_a_choice_has_its_options_in_a_table_with_the_right_one_marked(
     assert "right option" in words_of(html)
 
 
-def test_an_attempt_shows_the_options_that_it_wrote(tmp_path: Path) -> None:
-    replay(write_recording("quiz", tmp_path / "recorded"), tmp_path / "quiz")
-    attempt = part(page(tmp_path / "quiz", "sample/quiz-02"), "part-1")
+def test_an_attempt_shows_the_options_that_it_wrote(quiz: Path) -> None:
+    attempt = part(page(quiz, "sample/quiz-02"), "part-1")
     wrote = re.findall(r'<p class="wrote"><span[^>]*>(.*?)</span>', attempt)
     assert wrote == ["question", "A", "B", "C", "D"]
 
@@ -102,8 +109,14 @@ def test_trace_tells_the_gold_and_cuts_what_is_long(
 @pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", NARROW)])
 @pytest.mark.parametrize("kind", kinds.FIELDS)
 def test_the_page_reads_well_on_any_screen(
-    browser: Browser, runs: dict[TaskKind, Path], kind: TaskKind, scheme: str, size: dict[str, int]
+    runs: dict[TaskKind, Path],
+    quiz: Path,
+    browser: Browser,
+    kind: TaskKind,
+    scheme: str,
+    size: dict[str, int],
 ) -> None:
+    assert quiz.is_dir()  # no run can be made while a browser is open
     with served(create_app([runs[kind]])) as address:
         context = browser.new_context()
         reader = Reader(context.new_page(), address)
