@@ -14,7 +14,7 @@ import typer
 
 VARIABLE: Final = "_COREEVAL_COMPLETE"
 """The variable by which a shell asks for completions."""
-PROVIDERS: Final = ("anthropic", "hf", "openai", "replay")
+PROVIDERS: Final = ("anthropic", "hf", "openai", "plugin", "replay")
 """Those of `coreeval.models.providers`, whose import takes longer than a completion may."""
 _SAFE: Final = re.compile(r"[\w./@+][\w./@+:-]*", re.ASCII)
 """No spaces, quotes or expansions, and nothing that could be read as an option."""
