@@ -87,7 +87,7 @@ def export(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model's answers to a file for replay:."""
+    """Write a model's answers to a file that replay:FILE can read."""
     from coreeval.models.replay import write_answers
 
     keys = _call_keys(run) if run else None

@@ -50,7 +50,7 @@ ConfigsArgument = Annotated[
 def due(
     configs: ConfigsArgument,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show the next five times; do nothing.")
+        bool, typer.Option("--explain", help="Only show the next five times.")
     ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing if nothing was due.")

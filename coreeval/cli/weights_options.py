@@ -36,7 +36,7 @@ PlotOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Plot the result as .svg or .png.")
 ]
 DryTrainingOption = Annotated[
-    bool, typer.Option("--dry-run", help="Estimate the training and its time; do nothing.")
+    bool, typer.Option("--dry-run", help="Estimate the training and its time without running it.")
 ]
 
 

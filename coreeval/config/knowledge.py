@@ -138,7 +138,7 @@ class WindowConfig(Section):
     """The span of publication times that evidence must come from."""
 
     start: UtcMoment | Literal["auto"] = "auto"
-    """Publication times from this moment on. `auto`: the latest of training cutoff and release over
+    """The earliest publication time. `auto`: the latest of training cutoff and release over
     all targets; embedded targets do not count, and a target with neither date is an error
     (docs/cutoffs.md). A time without a zone is UTC."""
     end: UtcMoment | Literal["now"] = "now"
@@ -150,7 +150,7 @@ class ControlWindow(Section):
     """The span of publication times that evidence of the control arm must come from."""
 
     start: UtcMoment
-    """Publication times from this moment on."""
+    """The earliest publication time."""
     end: UtcMoment
     """Publication times before this moment: no later than the earliest cutoff of the targets and
     the start of `knowledge.window`. A target without a known cutoff is an error."""

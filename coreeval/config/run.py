@@ -238,7 +238,7 @@ class StandaloneRunConfig(Section):
     seed: Seed = 7
     """The seed for drawing and modifying items."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
-    """The most that asking under this config's name may cost, including all earlier cost."""
+    """The most that asking under this config's name may cost, including all earlier costs."""
     allow_unpriced: bool = False
     """Whether a model without a price may be asked under a budget; its cost is not counted."""
     prices: str | None = None

@@ -332,7 +332,7 @@ class ScheduleConfig(Section):
     all samples are made anew."""
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.05
     """The largest share of failed samples that a release may have. Our choice: a release is final,
-    so it should not contain an outage of its models."""
+    so it should not have gaps from a model outage."""
     require_review: bool = False
     """Whether a person must review samples that name living persons before the release
     (docs/review.md)."""

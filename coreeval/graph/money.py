@@ -84,7 +84,8 @@ def check_money(
                 where=key,
                 hint=f"{_suggest_prices(model.model, prices)}set its price in the config (price: "
                 "{input: …, output: …}, USD per million tokens) or in run.prices; or use "
-                "--allow-unpriced, which ignores its cost",
+                "--allow-unpriced (run.allow_unpriced: true), which ignores its cost; or set no "
+                "budget",
             )
         longest = (
             worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0

@@ -296,7 +296,7 @@ def facts(tmp_path: Path) -> Path:
 
 def test_facts_come_from_a_file(shell: Shell, facts: Path) -> None:
     said = shell("gdelt", "sync", "--from", facts, "--store", "s")
-    assert said.code == 0 and "1 files, 3 rows, 2 articles" in said.out
+    assert said.code == 0 and "1 file, 3 rows, 2 articles" in said.out
     assert "bad rows            1   its licence is not CC BY-SA" in said.out
     shown = shell("gdelt", "coverage", "--store", "s")
     assert (
@@ -332,7 +332,7 @@ def test_facts_come_from_a_wiki(shell: Shell) -> None:
         assert without.code == 2 and "needs a contact" in without.error["message"]
         assert "COREEVAL_CONTACT" in without.error["hint"] and wiki.asked == []
         said = shell(*ask, *window, "--contact", "me@example.org")
-    assert said.code == 0 and "1 files, 1 rows, 1 articles" in said.out
+    assert said.code == 0 and "1 file, 1 row, 1 article" in said.out
     shown = shell("gdelt", "coverage", "--store", "s").out
     assert "gap 2026-06-11 00:00 to 2026-06-12 00:00  1 days: there is none" in shown
 
