@@ -300,7 +300,7 @@ def test_facts_come_from_a_file(shell: Shell, facts: Path) -> None:
     assert "bad rows            1   its licence is not CC BY-SA" in said.out
     shown = shell("gdelt", "coverage", "--store", "s")
     assert (
-        "current_events (Wikipedia, CC BY-SA 4.0): 1 files, 3 rows, 1 bad; 1 of 1 days" in shown.out
+        "current_events (Wikipedia, CC BY-SA 4.0): 1 file, 3 rows, 1 bad; 1 of 1 day" in shown.out
     )
     (feed,) = shell("gdelt", "coverage", "--store", "s", "--json").document["feeds"]
     assert (feed["feed"], feed["source"]) == ("current_events", "current_events")
