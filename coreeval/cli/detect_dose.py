@@ -77,7 +77,7 @@ def dose(
     dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a model read the values of a series so many times, and rank them in its weights."""
+    """Train a model on a series' values a number of times, then see how it ranks them."""
     from coreeval.evaluation.pictures import require_picture
     from coreeval.evaluation.whitebox.settings import TrainingSettings
     from coreeval.graph.dose import DoseRequest, plan_doses, require_doses

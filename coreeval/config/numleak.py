@@ -29,8 +29,8 @@ class LeakConfig(Section):
     """The number of early dates asked for value and sentiment, wherever `period` lies: 0, or at
     least 5."""
     scrambled: CountOrZero = 30
-    """The number of dates whose figures are shown under their own date and under another: 0, or at
-    least 5."""
+    """The number of dates whose figures are shown under their own dates and under other dates: 0,
+    or at least 5."""
 
     @model_validator(mode="after")
     def _check_counts(self) -> Self:

@@ -188,7 +188,7 @@ class RunConfig(Section):
     prices: str | None = None
     """A file of prices that override the built-in ones (docs/cost.md)."""
     timeout_s: Annotated[float, Field(gt=0)] | None = None
-    """The time limit of one start or resume in seconds, after which it stops cleanly."""
+    """The time limit in seconds for one start or resume; the run then stops cleanly."""
     sample_timeout_s: Annotated[float, Field(gt=0)] = 900.0
     """The time limit of one sample in seconds, after which it fails; waiting in a model's queue
     does not count."""
@@ -280,8 +280,8 @@ class PcrConfig(Section):
     """The split that the other items are drawn from, not the one that is refreshed. None:
     `dataset.train_split`."""
     samples: Count = 500
-    """The number of train items that are drawn and reworded, at most as many as `--limit` takes
-    samples."""
+    """The number of train items to draw and reword, at most the number of samples that `--limit`
+    allows."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
     """The measure of performance."""
     consistency: Literal["exact", "same_answer", "jaccard"] | None = None

@@ -62,13 +62,13 @@ class ItemPcrConfig(Section):
     """What is compared; fields that are absent default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
-    """The train split. None: that of the benchmark; `train` for `jsonl`."""
+    """The train split. None: the benchmark's; `train` for `jsonl`."""
     test_split: str | None = None
-    """The test split. None: that of the benchmark; `test` for `jsonl`."""
+    """The test split. None: the benchmark's; `test` for `jsonl`."""
     samples: Count = 500
     """The most items of each split that are asked about, drawn by `run.seed`."""
     modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
-    """How an item is modified. None: that of the benchmark; needed for `jsonl`."""
+    """How an item is modified. None: the benchmark's; needed for `jsonl`."""
     modified: str | None = None
     """A folder of recorded modified items, instead of a modification."""
     floor: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -76,16 +76,16 @@ class ItemPcrConfig(Section):
     answer: Literal["text", "letter"] = "text"
     """What is scored if there are options: the whole answer, or the letter that it chooses."""
     metric: str | None = None
-    """How performance is measured (docs/scoring.md). None: that of the benchmark; needed for
+    """How performance is measured (docs/scoring.md). None: the benchmark's; needed for
     `jsonl`."""
     consistency: str | None = None
-    """How consistency is measured (docs/scoring.md). None: that of the benchmark; needed for
+    """How consistency is measured (docs/scoring.md). None: the benchmark's; needed for
     `jsonl`."""
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     """The least cosine similarity at which two answers mean the same. None: 0.95."""
     embeddings: str = "minilm"
-    """The embeddings for paraphrases and for cosine consistency. A provider needs your consent
-    (docs/models.md), and is refused under a budget."""
+    """The embeddings for paraphrases and for cosine consistency. Using a provider needs your
+    consent (docs/models.md) and is refused under a budget."""
     alpha: Annotated[float, Field(ge=0)] | None = None
     """Keeps the ratio finite. None: 0.01; 0.001 for `ectsum`."""
     scale: Literal["tanh", "linear", "sigmoid"] = "tanh"
