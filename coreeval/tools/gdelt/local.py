@@ -21,7 +21,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from coreeval.errors import KnowledgeError
+from coreeval.errors import Interrupted, KnowledgeError
 from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.schema import (
     Coverage,
@@ -50,6 +50,7 @@ def open_folder(path: Path, cache: Path, language: str = ENGLISH) -> Path:
 
     Raises:
         KnowledgeError: there is no such folder, or none of its files contains articles.
+        Interrupted: a signal stopped it.
     """
     if not path.exists():
         raise KnowledgeError(
@@ -71,7 +72,11 @@ def open_folder(path: Path, cache: Path, language: str = ENGLISH) -> Path:
 
 
 def _make(store: Path, path: Path, language: str = ENGLISH) -> None:
-    """Write the store under another name and rename it, so that an unfinished one is never seen."""
+    """Write the store under another name and rename it, so that an unfinished one is never seen.
+
+    Raises:
+        Interrupted: a signal stopped it; nothing of the store is kept.
+    """
     from coreeval.tools.gdelt.index.build import compact
     from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 
@@ -79,7 +84,13 @@ def _make(store: Path, path: Path, language: str = ENGLISH) -> None:
     if work.exists():
         shutil.rmtree(work)  # left by a process that was killed; the lock says it is not at work
     finish = partial(compact, languages=(language,))
-    sync_folder(work, path, around=Around(finish=finish))
+    if sync_folder(work, path, around=Around(finish=finish)).stopped:
+        shutil.rmtree(work)
+        raise Interrupted(
+            "stopped while the news was made searchable",
+            where=str(path),
+            hint="run the same command again",
+        )
     work.rename(store)
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.errors import KnowledgeError
+from coreeval.errors import Interrupted, KnowledgeError
 from coreeval.schema import EntityQuery, Evidence, Precision, Rung, Window
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.local import LocalKnowledge, open_folder, open_local
@@ -251,6 +252,21 @@ def test_what_a_killed_build_left_is_cleared(news: Path, tmp_path: Path) -> None
     index.rename(index.with_suffix(".part"))
     assert open_folder(news, tmp_path / "cache") == index
     assert (index / "store.db").exists()
+
+
+def test_a_store_whose_making_was_stopped_is_not_taken(
+    news: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "coreeval.tools.gdelt.sync.sync.StoreLayout.clear_leftovers",
+            lambda *_: signal.raise_signal(signal.SIGINT),
+        )
+        with pytest.raises(Interrupted, match="stopped while the news"):
+            open_folder(news, tmp_path / "cache")
+    assert not [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"]
+    with open_local(news, tmp_path / "cache") as opened:
+        assert opened.coverage(JUNE).articles
 
 
 def test_a_damaged_store_names_the_folder_to_delete(shared: Path, tmp_path: Path) -> None:
