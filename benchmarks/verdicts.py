@@ -39,7 +39,7 @@ DETECTORS: Final[Mapping[str, str]] = {
 REPORTED: Final = 1_000_000
 """The first seed of a reported study."""
 MOST_FALSE: Final = 0.07
-"""21 of 300. Of tests at 5 % one in 17 has more than 20 false ones of 300 by chance (binomial)."""
+"""21 of 300. Of tests at 5 %, one in 21 has more false ones of 300 by chance (binomial)."""
 
 
 @dataclass(frozen=True, kw_only=True)
