@@ -155,7 +155,7 @@ def pcr(
         typer.Option(
             min=0.0,
             max=LARGEST_COUNT,
-            help="Largest difference that counts as none; 0.03 by default (on the tanh scale).",
+            help="Largest difference to treat as zero; 0.03 by default (on the tanh scale).",
         ),
     ] = None,
     interval: Annotated[

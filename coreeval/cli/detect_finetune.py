@@ -87,7 +87,7 @@ def finetune(
     dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Leak the arms of a run into a model by training it, and measure what that is worth."""
+    """Leak the arms of a run into a model by training it, and measure how much it gains."""
     from coreeval.evaluation.pictures import require_picture
     from coreeval.evaluation.whitebox.settings import TrainingSettings
     from coreeval.graph.finetune_plan import FinetuneRequest, plan_finetune

@@ -55,7 +55,7 @@ def sync(
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="DAY", help="With --since DAY: the end day (excluded)."),
+        typer.Option("--until", metavar="DAY", help="With --since DAY: the end day (exclusive)."),
     ] = None,
     source: Annotated[
         Path | None,

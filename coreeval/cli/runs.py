@@ -64,7 +64,7 @@ def tag_run(
     remove: Annotated[bool, typer.Option("--remove", help="Remove the tags instead.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add tags to a run, to filter the list by."""
+    """Add tags to a run, for filtering the list."""
     from coreeval.runs.manifest import read_manifest
     from coreeval.runs.names import change_tags
     from coreeval.tools.workspace import RunFiles

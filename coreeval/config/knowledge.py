@@ -164,8 +164,8 @@ class KnowledgeConfig(Section):
 
     backends: Annotated[tuple[BackendName, ...], Field(min_length=1)] = ("local",)
     """The backends in order; a query without results goes on to the next: `local`
-    (docs/knowledge.md), `bigquery` (docs/bigquery.md), `doc` (docs/doc_api.md), or a plugin's as
-    `plugin:NAME` or `module:Class` (docs/plugins.md)."""
+    (docs/knowledge.md), `bigquery` (docs/bigquery.md), `doc` (docs/doc_api.md), or one from a
+    plugin, written `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str | None = None
     """For `local`: a store made by `coreeval gdelt sync`, or a folder of GDELT files; plugins get
     it too. None: the workspace's own store."""
@@ -194,8 +194,9 @@ class KnowledgeConfig(Section):
     """The most samples that one event may be offered to; `null`: any number."""
     embeddings: str | None = None
     """Finds and ranks news by meaning too: `minilm`, `minilm:PATH` or `provider:name`
-    (docs/knowledge.md). A provider is sent the texts, needs your consent (docs/models.md), and is
-    refused under a budget. None: news is ranked by words alone."""
+    (docs/knowledge.md). With a provider, the texts are sent to it; this
+    needs your consent (docs/models.md) and is refused under a budget. None: news is ranked by
+    words alone."""
     cutoffs: str | None = None
     """A file of model cutoffs and release dates that overrides the built-in ones (docs/cutoffs.md).
     """

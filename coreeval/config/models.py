@@ -319,7 +319,7 @@ class ModelsConfig(Section):
     fact_judge: ModelConfig | None = None
     """Judges whether the evidence supports every new statement."""
     label_judge: ModelConfig | None = None
-    """Labels texts without knowing their label; best another model than the composer."""
+    """Labels texts without knowing their label; ideally a different model from the composer."""
     targets: tuple[TargetConfig, ...] = ()
     """The models that are tested; each may occur once."""
 

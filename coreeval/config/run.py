@@ -349,7 +349,8 @@ class Config(Section):
     detect: DetectConfig = DetectConfig()
     """What is measured after the refresh."""
     safety: SafetyConfig = SafetyConfig()
-    """What may be written into samples that concern real people or do harm (research: pilot §4)."""
+    """What may be written into samples that concern real people or could cause harm (research:
+    pilot §4)."""
     prompts: str | None = None
     """A folder whose `*.md` files replace the built-in prompts of the same names (docs/prompts.md).
     """

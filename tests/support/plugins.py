@@ -1,6 +1,6 @@
 """Packages with plugins, installed for a test without a package index or a build."""
 
-import importlib
+import importlib.util
 import shutil
 import sys
 import tomllib
@@ -63,8 +63,13 @@ class Site:
     folder: Path
 
     def write(self, module: str, code: str) -> None:
-        """Write a module, in place of an earlier one of its name."""
-        (self.folder / f"{module}.py").write_text(code)
+        """Write a module, in place of an earlier one of its name.
+
+        The compiled file goes: Python takes it for current if size and second are the same.
+        """
+        path = self.folder / f"{module}.py"
+        path.write_text(code)
+        Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
         self.forget()
 
     def install(self, project: Path, *, version: str = "") -> None:
