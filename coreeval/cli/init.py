@@ -73,7 +73,7 @@ def init(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented config, or one for your table with --data FILE."""
+    """Write a commented config; --data FILE adapts it to a table."""
     if data is None and (text or label or labels):
         raise UsageError("--text, --label and --labels need --data FILE", where="coreeval init")
     if base_url and model is None:
