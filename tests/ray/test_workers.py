@@ -262,7 +262,7 @@ def test_a_worker_without_a_place_holds_nothing_up(
     _write(lab, cluster, cpus_per_worker=CPUS)
     notes = watched_refresh(lab)
     assert_whole(lab, undisturbed)
-    assert any(re.search(r"worker \d waits for a place .* \(CPU: 2\)", note) for note in notes)
+    assert any(re.search(r"worker \d is waiting for a slot .* \(CPU: 2\)", note) for note in notes)
 
 
 def test_other_machines_cannot_write_to_sqlite(
