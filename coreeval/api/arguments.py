@@ -1,7 +1,7 @@
 """Arguments of public functions, checked before anything is read or computed."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from coreeval.errors import UsageError
@@ -72,3 +72,11 @@ def require_seed(seed: int) -> int:
         UsageError: it is not a whole number from 0, or too large.
     """
     return require_integer("seed", seed, 0, LARGEST_SEED)
+
+
+def budget_overrides(budget_usd: float | None, allow_unpriced: bool) -> Iterator[str]:
+    """Yield the config overrides for arguments about money."""
+    if budget_usd is not None:
+        yield f"run.budget_usd={budget_usd}"
+    if allow_unpriced:
+        yield "run.allow_unpriced=true"

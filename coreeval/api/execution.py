@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from coreeval.api.arguments import budget_overrides
 from coreeval.api.places import RunLike, find_run
 from coreeval.api.progress import show_progress_to_viewer
 from coreeval.api.runs import Run
@@ -72,7 +73,7 @@ def refresh(
         RunError: the run could not continue; it can be resumed.
     """
     chosen = subset or build_subset(limit, sample, ids, labels)
-    settings = [*overrides, *_budget_overrides(budget_usd, allow_unpriced)]
+    settings = [*overrides, *budget_overrides(budget_usd, allow_unpriced)]
 
     def begin(hooks: RunHooks) -> RunSummary:
         return graph_run.refresh(
@@ -246,11 +247,6 @@ def evaluate(
         return evaluation.evaluate(folder, targets=targets, budget_usd=budget_usd, around=hooks)
 
     return _watch(ask, around, progress, trust_endpoints)
-
-
-def _budget_overrides(budget_usd: float | None, allow_unpriced: bool) -> list[str]:
-    budget = [] if budget_usd is None else [f"run.budget_usd={budget_usd}"]
-    return budget + ["run.allow_unpriced=true"] * allow_unpriced
 
 
 def _watch(

@@ -5,12 +5,15 @@ first time.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from coreeval.api.arguments import LARGEST_SEED as LARGEST_SEED
+from coreeval.api.arguments import MOST_DRAWS as MOST_DRAWS
+from coreeval.api.arguments import budget_overrides as budget_overrides
 from coreeval.cli.completion import (
     complete_releases,
     complete_runs,
@@ -26,9 +29,6 @@ if TYPE_CHECKING:
 
 LARGEST_COUNT = 10**9
 """The largest number of anything that an option takes; a test goes over all options."""
-LARGEST_SEED = 2**32 - 1
-MOST_DRAWS = 10**6
-"""Most draws of a bootstrap and permutations of a test: beyond, they only cost memory."""
 MOST_DAYS_BACK = 36_500
 MOST_SHOWN = 120
 """Most characters of an argument that an error repeats."""
@@ -228,14 +228,6 @@ def lineage_arguments(release: str | None, stale_after: str | None) -> list[str]
     """Return the options about the previous release as command line words."""
     options = {"--from": release, "--stale-after": stale_after}
     return [word for name, value in options.items() if value for word in (name, value)]
-
-
-def budget_overrides(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
-    """Yield config overrides for the options about money."""
-    if budget is not None:
-        yield f"run.budget_usd={budget}"
-    if allow_unpriced:
-        yield "run.allow_unpriced=true"
 
 
 def budget_arguments(budget: float | None) -> list[str]:
