@@ -100,7 +100,7 @@ def refresh(config: Path, samples: int, workers: int, profile: str | None) -> No
     if profile:
         import cProfile
 
-        made = cProfile.Profile()
+        made = cProfile.Profile(time.thread_time)  # load of other programs does not count
         code = made.runcall(coreeval)
         made.dump_stats(profile)
     else:

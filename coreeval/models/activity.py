@@ -1,13 +1,13 @@
-"""What the calls of a process are doing.
+"""The state of a process's model calls.
 
-`ActiveCalls` says what each waits for and how fast answers come; `record_calls` says which calls a
-step made. `SampleClock` measures the time that a sample may take. Waiting for its turn at a model
-is no part of it, nor is the time for which the process was stopped or its machine asleep: more
-samples are open than may ask at a time, and those begun first are served first, so how long one
-waits says how busy a model is, and nothing about the sample.
+`ActiveCalls` reports what each call waits for and how fast answers arrive; `record_calls` collects
+the calls of a step. `SampleClock` limits the time that a sample may take. It does not count waiting
+for a turn at a model, because more samples are open than may ask at once and earlier samples are
+served first: such a wait says how busy the model is, not how long the sample takes. It does not
+count time for which the process was stopped or its machine asleep either.
 
-While a process is stopped or asleep, what comes in, such as an answer, waits to be read. Whoever
-gives up after so many seconds must not count those in which nobody could look: `awake_s` does not.
+While a process is stopped or its machine is asleep, incoming data such as an answer waits to be
+read. A timeout must not count these seconds: `awake_s` leaves them out.
 """
 
 import asyncio
@@ -27,19 +27,19 @@ from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.heartbeat import RoleSpeed, Wait
 
 CallStage = Literal["turn", "budget", "answer", "resting"]
-"""Waiting for a place in flight, for money, for the answer, for the next try."""
+"""What a call waits for: a free place in flight, budget, the answer, or the next try."""
 
 
 @dataclass
 class ActiveCall:
-    """A call from the question to its answer; whoever sends it says where it stands."""
+    """A call from its request to its answer; the sender updates its stage."""
 
     model: str
     clock: Callable[[], float]
     place: CallStage = "turn"
     began: float = field(init=False)
     since: float = field(init=False)
-    """When it came to its place."""
+    """When the current stage began."""
     sent_s: float = 0.0
     """Seconds from the last request to its end."""
 
@@ -67,24 +67,24 @@ class _AnswerTally:
 
 @dataclass
 class ActiveCalls:
-    """All calls of a process; shared by the exchanges that it opens one after the other.
+    """All calls of a process; its model pools share it.
 
     Args:
-        clock: Seconds, never going back.
+        clock: Returns monotonic seconds.
     """
 
     clock: Callable[[], float] = time.monotonic
     moved_at: float = field(init=False)
-    """When the last answer came."""
+    """When the last answer arrived."""
 
     def __post_init__(self) -> None:
         self.moved_at = self.clock()
         self._open: dict[int, ActiveCall] = {}
         self._tallies: dict[tuple[str, str], _AnswerTally] = {}
         self._troubles: dict[str, _LastFailure] = {}
-        """Why a model's last request came to nothing, until one is answered."""
+        """Why a model's last request failed; removed when a request is answered."""
         self._impossible: dict[str, str] = {}
-        """The first count of each model that cannot be true; empty once it was told."""
+        """The first impossible count of each model; empty after it was reported."""
 
     def record_impossible_count(self, model: str, told: str) -> None:
         """Record that a model's endpoint reported a token count that cannot be true."""
@@ -162,13 +162,13 @@ class ActiveCalls:
 
 TICK_S = 1.0
 ASLEEP_S = 5.0
-"""A tick that comes so late says that the process was asleep: nothing in its loop takes as long."""
+"""A tick later than this means that the process was asleep: nothing in its loop takes as long."""
 OnSleep = Callable[[float], None]
 """Receives the seconds that the process was asleep."""
 
 
 class _Ticker:
-    """Ticks in one event loop, and sees by late ticks how long it stood still."""
+    """Ticks in one event loop and measures by late ticks how long the process was asleep."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.listeners: list[OnSleep] = []
@@ -226,14 +226,14 @@ def notify_of_sleep(listener: OnSleep) -> Iterator[None]:
 
 
 class SampleClock:
-    """Runs while a sample is worked on; as long as one of its requests waits, it rests."""
+    """Runs while a sample is processed; pauses while one of its requests waits for its turn."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
         self._waits = 0
         self._left_s = 0.0
         self.over = False
-        """Set when the sample is left: a request may outlive it."""
+        """Set when the sample's block ends: a request may outlive it."""
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -293,30 +293,31 @@ def pause_sample_clock() -> Iterator[None]:
 
 
 class CallRef(Value):
-    """One call as a step of a sample refers to it."""
+    """A reference from a step of a sample to one call."""
 
     role: str
     key: str
-    """Where the call store keeps it."""
+    """Its key in the call store."""
     model: str
     draw: int
     cached: bool
-    """True when it came from the call store or was shared with another caller: not paid here."""
+    """Whether the answer came from the call store or from another caller's request: not paid
+    here."""
     paid_by: str
-    """The run that paid for it, as the call store was told; empty where it was not."""
+    """The run that paid for it, as recorded in the call store; empty if none is recorded."""
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
     seconds: float
     method: str
-    """How the model was asked to keep to the schema."""
+    """How the model was asked to follow the schema."""
     tries: str
-    """Why earlier requests for it came to nothing, a line each."""
+    """Why earlier requests for it failed, one per line."""
     error: str
-    """Why it is no answer; empty where it is one."""
+    """Why the answer is invalid; empty if it is valid."""
     usd: float | None
     record: Annotated[CallRecord | None, Field(exclude=True, repr=False)] = None
-    """The whole of it, for whoever listens; it is not kept with the step."""
+    """The complete record, for observers; it is not stored with the step."""
 
 
 _CALLS: ContextVar[list[CallRef] | None] = ContextVar("calls", default=None)

@@ -1,8 +1,8 @@
-"""From what a model said to its answer: thoughts and wrappings removed, slips of JSON repaired.
+"""Extracts the answer from a model's text: removes thoughts and wrappers, repairs JSON mistakes.
 
-Every reader here takes time in proportion to the text, whatever the text is. To repair JSON, a
-text is cut into signs, words and strings once, from left to right, and joined again. Nothing is
-made up: if a value or an end is missing, it still is afterwards.
+Every function here takes time linear in the length of the text. To repair JSON, a text is split
+into punctuation, words and strings once, from left to right, and joined again. Nothing is invented:
+a missing value or end stays missing.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Final
 from coreeval.config.user_files import MOST_DEPTH
 
 _MOST_KEY: Final = 80
-"""Characters of a key that are looked at to tell whether a comma is missing before it."""
+"""The most characters of a key that are examined to decide whether a comma is missing before it."""
 _TOKEN: Final = re.compile(
     r"\s+|(?P<sign>[{}\[\]:,])|(?P<quote>[\"'\u201c])|(?P<comment>//[^\n]*|/\*)"
     r"|(?P<word>[^\s{}\[\]:,\"'\u201c](?:[^{}\[\]:,\"\n/]|/(?![/*]))*)"
@@ -24,7 +24,7 @@ _CLOSING: Final = {'"': re.compile(r'\\.|"', re.DOTALL), "'": re.compile(r"\\.|'
 _ENDS_STRING: Final = re.compile(
     rf"\s*(?:[,:}}\]]|//|/\*|$|[\"'\u201c][^\"'\u201c\u201d\n]{{0,{_MOST_KEY}}}[\"'\u201d]\s*[:,}}\]])"
 )
-"""What stands behind a quote that ends a string; behind any other, the string goes on."""
+"""What follows a quote that ends a string; after any other quote, the string continues."""
 _ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[\"\\/bfnrt])")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _CONSTANTS: Final = {
@@ -34,8 +34,8 @@ _CONSTANTS: Final = {
 
 
 MOST_REPAIRED: Final = 1 << 15
-"""Characters of an object that is mended: 8,192 tokens at 4 characters each, twice the length that
-a second answer may have by default. The worst text of that length takes 0.05 s."""
+"""The most characters of an object to repair: 8,192 tokens at 4 characters each, twice the default
+limit of a second answer. The worst text of that length takes 0.05 s."""
 
 
 class _NotRepairable(Exception):
@@ -72,7 +72,7 @@ def _join_tokens(tokens: Iterator[str]) -> Iterator[str]:
         if token == "," and behind_value:
             comma = True
         elif token == ",":
-            yield ",,"  # a value is missing: it is no JSON, and stays none
+            yield ",,"  # a value is missing: the text stays invalid
             comma = False
         elif token in ("}", "]", ":"):
             yield token
@@ -152,15 +152,15 @@ _THOUGHT_TAG: Final = re.compile(
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)[^<]{0,80}<\|message\|>")
 _SIGNAL: Final = re.compile(r"<\|(?:end|return|start|eot_id|im_end)\|>")
 _BARE_CHANNELS: Final = re.compile(r"\s*analysis(?=[A-Z\"'])")
-"""How channels begin where their signs were swallowed: `analysisThe user asks … assistantfinal`."""
+"""How channels begin if their markers were stripped: `analysisThe user asks … assistantfinal`."""
 _BARE_FINAL: Final = "assistantfinal"
 _ANSWER_TAG: Final = re.compile(
     r"<(?P<end>/?)(?P<name>answer|final_answer|final|solution|label|choice)>", re.IGNORECASE
 )
 _OBJECT_BEGINS: Final = re.compile(r"(?<![\w\\}])\{(?=\s*(?:[\"']|[A-Za-z_][\w -]{0,40}:))")
-"""A brace that opens an object, and none of LaTeX."""
+"""A brace that opens an object, not a LaTeX group."""
 _MOST_OBJECTS: Final = 5
-"""Objects of one answer that are looked at."""
+"""The most objects examined in one answer."""
 _DECODER: Final = json.JSONDecoder()
 _MARK: Final = re.compile(r"\\.|[\"{}\[\]]", re.DOTALL)
 _FENCE: Final = re.compile(r"```[\w-]*[^\S\n]*\n")
@@ -300,8 +300,8 @@ def iter_objects(
 ) -> Iterator[tuple[object, int, int]]:
     """Yield the JSON objects in a text, repaired if needed, each with its start and end.
 
-    Objects with more than `MOST_DEPTH` levels are skipped: an answer that deep only serves to break
-    its reader. A text that is a list as a whole counts as one object; other text is skipped.
+    Objects with more than `MOST_DEPTH` levels are skipped: answers that deep are attacks on the
+    parser. A text that is a list as a whole counts as one object; other text is skipped.
     """
     found = _decode(text, len(text) - len(text.lstrip()), decoder)
     if found and isinstance(found[0], list) and not text[found[1] :].strip():

@@ -23,12 +23,12 @@ Schema = Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class Narrowing:
-    """What a task knows about properties that their types leave open, by property name."""
+    """A task's constraints on properties, by property name, beyond their types."""
 
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Strings that may stand there, such as the task's labels."""
+    """Allowed strings, such as the task's labels."""
     records: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Keys of a mapping of texts, such as the task's fields: exactly these."""
+    """The exact keys of a mapping of texts, such as the task's fields."""
 
     def schema_of(self, name: str) -> dict[str, object] | None:
         """Return the schema of a property if it is narrowed, otherwise None."""
@@ -104,21 +104,22 @@ def _require_mapping(value: object) -> Mapping[str, object]:
 
 T = TypeVar("T", bound=BaseModel)
 MOST_VALUES = 20_000
-"""Values that an answer may have, as far as commas and brackets tell. The largest that a role asks
-for have some hundreds; more than 100,000 take longer to check than the event loop may stand."""
+"""The most values in an answer, counted by commas and brackets. The largest answers of a role have
+some hundreds; checking more than 100,000 would block the event loop for too long."""
 _MOST_TOLD = 1000
-"""Faults of one answer beyond which they are only counted: listing 100,000 takes 0.3 s."""
+"""The most errors of one answer that are listed; further ones are only counted, because listing
+100,000 takes 0.3 s."""
 
 
 class InvalidAnswer(Exception):
-    """The text is no answer to what was asked; the message says why, for whoever asks again."""
+    """The text does not answer the request; the message says why, also to the model."""
 
 
 def refuse_truth_value(value: object) -> object:
     """Return a value that is neither `true` nor `false`, which Python takes for 1 and 0.
 
     Raises:
-        ValueError: it is one of them. As a validator before a literal number, this is told.
+        ValueError: it is one of them.
     """
     if isinstance(value, bool):
         raise ValueError("it is a truth value in place of a number")
@@ -126,15 +127,15 @@ def refuse_truth_value(value: object) -> object:
 
 
 class OutputSchema(Generic[T]):
-    """What an answer must look like: a pydantic class, its schema, and what a task adds to it.
+    """The form of an answer: a pydantic class, its schema, and a task's constraints.
 
-    Build it once per role: making the schema costs more than reading an answer with it.
+    Build it once per role: building the schema costs more than parsing an answer.
 
     Args:
-        model: The class that an answer becomes.
-        name: What the schema is called on the wire.
-        choices: Allowed strings of the properties of that name, wherever they stand.
-        records: Exact keys of the text mappings of that name, wherever they stand.
+        model: The class that an answer is parsed into.
+        name: The schema's name in requests.
+        choices: Allowed strings by property name, at any depth.
+        records: Exact keys of mappings of texts by property name, at any depth.
     """
 
     def __init__(
@@ -177,14 +178,14 @@ class OutputSchema(Generic[T]):
 
 
 class PlainAnswer(BaseModel):
-    """What a model said, in its own words."""
+    """A model's answer as free text."""
 
     text: str
-    """Without thoughts; all else as it came, down to blanks. It may be empty."""
+    """The text without thoughts, otherwise unchanged; it may be empty."""
 
 
 class PlainOutput(OutputSchema[PlainAnswer]):
-    """No shape at all: the endpoint is asked for none, and whatever is said is the answer."""
+    """No schema: the endpoint is not asked for one, and any text is the answer."""
 
     def __init__(self) -> None:
         super().__init__(PlainAnswer, name="plain")
@@ -243,7 +244,7 @@ def _describe_errors(error: ValidationError) -> str:
 
 
 def _check_value(value: object, narrowing: Narrowing, *, at: str) -> None:
-    """Check what the class cannot: that no key is missing, and that the task allows each value."""
+    """Check what the class does not: that no key is missing and that the task allows each value."""
     if isinstance(value, tuple):
         for index, item in enumerate(value):
             _check_value(item, narrowing, at=f"{at}[{index}]")
@@ -267,9 +268,9 @@ def _check_narrowed(name: str, value: object, narrowing: Narrowing, place: str) 
 
 
 FIRST_TOKENS: Final = 32
-"""Tokens that are kept: a value, also with a few words before it."""
+"""The number of tokens kept: enough for a value with a few words before it."""
 MOST_CANDIDATES: Final = 20
-"""Tokens of one place that are kept: as many as OpenAI tells at most."""
+"""The number of alternatives kept per token: the most that OpenAI returns."""
 
 
 class _Candidate(BaseModel):
@@ -292,7 +293,7 @@ def dump_first_tokens(told: object, text: str) -> str:
     skipped; values that rounding made positive become 0; values that are not numbers are omitted.
 
     Args:
-        told: The `logprobs` of a chat completion's choice.
+        told: The `logprobs` field of a chat completion's choice.
         text: The answer.
     """
     try:

@@ -1,4 +1,4 @@
-"""Any endpoint that speaks Anthropic's messages, as a langchain-core chat model.
+"""An endpoint with Anthropic's messages API as a langchain-core chat model.
 
 The SDK is used like OpenAI's: directly, over aiohttp, with the body as bytes and without retries.
 """
@@ -70,7 +70,7 @@ FEWEST_CACHED_CHARACTERS = 3 * FEWEST_TOKENS_OF_ANY
 by model, of at least 3 characters each (the lowest rate in graph/estimate/call_figures.py). A mark
 on fewer tokens than a model caches costs nothing."""
 _BLANK = "(blank)"
-"""Stands for a turn without a word, which the endpoint would not take."""
+"""Replaces an empty turn, which the endpoint would reject."""
 
 
 def request_body(
@@ -131,7 +131,7 @@ def _add_extra(body: Body, extra: Mapping[str, object]) -> Body:
 
 
 class _Block(BaseModel):
-    """A part of an answer; of thoughts, only that they are neither text nor a tool's input."""
+    """A part of an answer; thoughts are neither text nor tool input."""
 
     type: str
     text: str | None = None
@@ -143,7 +143,7 @@ class _StopDetails(BaseModel):
 
 
 class _AnthropicUsage(BaseModel):
-    """Counts of whatever type and size; `usage_of` judges them."""
+    """Token counts of any type and size; `usage_of` checks them."""
 
     input_tokens: Any = 0
     output_tokens: Any = 0
@@ -152,14 +152,14 @@ class _AnthropicUsage(BaseModel):
 
 
 class _AnthropicMessage(BaseModel):
-    """What is read of a message; servers differ in all the rest."""
+    """The parts of a message that are read; servers differ in the rest."""
 
     model: str | None = None
     content: Annotated[list[_Block], FailFast()]
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
     usage: Any = None
-    """Read apart: where it cannot be read, the answer still counts."""
+    """Parsed separately: if it cannot be parsed, the answer is still used."""
 
 
 class _MessageErrorDetail(BaseModel):
@@ -234,12 +234,12 @@ _SPENDING_LIMITS = (
     anthropic.ContractSpendLimitReachedError,
     anthropic.EnforcedSpendLimitReachedError,
 )
-"""A 429 each that no waiting heals."""
+"""Reasons of a 429 that waiting does not resolve."""
 _NO_MONEY = re.compile(r"credit balance is too low|usage limits?\b.*\bregain", re.IGNORECASE)
-"""How a 400 says that the account is empty, or has spent what it allows itself."""
+"""How a 400 says that the account has no credit or has reached its own limit."""
 _BLOCKED = re.compile(r"content filtering policy", re.IGNORECASE)
 _EFFORT = re.compile(r"\beffort\b", re.IGNORECASE)
-"""A parameter that stands beside the schema but is another matter."""
+"""A parameter named beside the schema that has nothing to do with it."""
 
 
 def to_failure(error: anthropic.AnthropicError, secret: str) -> CallFailure:
@@ -319,9 +319,9 @@ def endpoint_url(config: ModelConfig) -> str:
 
 
 class _AnthropicClient(anthropic.AsyncAnthropic):
-    """The SDK's client; what it would work out anew for each request is worked out once.
+    """The SDK's client, with values computed once that the SDK computes for each request.
 
-    All its requests have the same headers, but for what tells their timeout.
+    All requests have the same headers, except for their timeout.
     """
 
     def __init__(self, config: ModelConfig, key: str) -> None:
@@ -331,7 +331,7 @@ class _AnthropicClient(anthropic.AsyncAnthropic):
             api_key=key,
             max_retries=0,
             http_client=HttpClient(url, config.ca_file),
-            # The SDK sends the key as a bearer's token; gateways may look here for it.
+            # The SDK sends the key as a bearer token; gateways may look for it here.
             default_headers={"x-api-key": key} if config.base_url else None,
         )
         self._messages_url = f"{url}/v1/messages"  # whole: the SDK would parse it anew
@@ -349,8 +349,8 @@ class _AnthropicClient(anthropic.AsyncAnthropic):
                 method="post",
                 url=self._messages_url,
                 timeout=anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
-                follow_redirects=False,  # a key goes nowhere else
-                idempotency_key="",  # which is sent as no header
+                follow_redirects=False,  # the key is not sent to another origin
+                idempotency_key="",  # which is not sent
             )
         options = self._options[seconds].model_copy(update={"content": body})
         return await self.request(httpx2.Response, options)

@@ -1,8 +1,8 @@
-"""Batches at Anthropic, and at endpoints that have its message batches.
+"""Message batches of Anthropic and compatible endpoints.
 
-A batch is one request with all others in it; its results are one file of JSON lines
+A batch is created by one request that contains all others; its results are one JSON Lines file
 (https://platform.claude.com/docs/en/build-with-claude/batch-processing). A batch has no metadata,
-so that one which was made unseen is told by the custom ids of its results.
+so a batch whose creation was not confirmed is recognised by the custom ids in its results.
 """
 
 import asyncio
@@ -57,12 +57,12 @@ _STATUS: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status that an error has which comes by itself
+"""The HTTP status of an error that is reported without one
 (https://platform.claude.com/docs/en/api/errors)."""
 
 
 def write_batch(requests: Iterable[BatchRequest], file: IO[bytes]) -> int:
-    """Write the body of the request that makes a batch; return its length in bytes."""
+    """Write the body of the request that creates a batch; return its length in bytes."""
     file.write(b'{"requests":[')
     for number, one in enumerate(requests):
         file.write(b"," if number else b"")
@@ -72,7 +72,7 @@ def write_batch(requests: Iterable[BatchRequest], file: IO[bytes]) -> int:
 
 
 class _Batch(BaseModel):
-    """What is read of a batch."""
+    """The parts of a batch that are read."""
 
     id: FileId
     processing_status: str
@@ -140,7 +140,7 @@ class AnthropicBatches:
         return await self._wire.read_clock(_PATH)
 
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
-        """Send a batch, which is not given our id; see `BatchEndpoint.create`."""
+        """Create a batch, without our id; see `BatchEndpoint.create`."""
         check_requests(self, batch_id, requests)
         with tempfile.TemporaryFile() as file:
             size = await asyncio.to_thread(write_batch, requests, file)
@@ -168,7 +168,7 @@ class AnthropicBatches:
     ) -> BatchState | None:
         """Return the batch whose results are of our requests; see `BatchEndpoint.find`.
 
-        One that still runs is told by nothing but its size, which others of ours may share.
+        A batch that is still running is recognised only by its size, which other batches may share.
 
         Raises:
             CallFailure: the request failed; or a batch of the same size has not ended yet, and no
@@ -189,7 +189,7 @@ class AnthropicBatches:
         return None
 
     async def _holds(self, batch: _Batch, ours: set[str]) -> bool:
-        """Return whether a result of a batch is of one of these requests."""
+        """Return whether a batch has a result for one of these requests."""
         async with aclosing(self.read_answers(self._to_state(batch))) as answers:
             async for answer in answers:
                 if answer.custom_id in ours:
@@ -206,7 +206,7 @@ class AnthropicBatches:
         return page.data, page.has_more is not False
 
     async def look(self, provider_id: str) -> BatchState:
-        """Return where a batch stands; see `BatchEndpoint.look`."""
+        """Return the state of a batch; see `BatchEndpoint.look`."""
         batches = self._client.messages.batches.with_raw_response
         try:
             told = await self._wire.call(batches.retrieve(provider_id, timeout=self._timeout))

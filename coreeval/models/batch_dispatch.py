@@ -1,8 +1,8 @@
-"""The way of a request through a batch: queued now, answered when the question is asked again.
+"""Sends requests in batches: a request is queued now and answered when it is made again.
 
-A question without an answer is queued and given up for now, with `CallQueued`. Once its batch has
-been collected, whoever asks it again gets the answer as if it had just been sent. What is given up
-comes to its place again over stored answers, so nothing has to wait in memory.
+A request without an answer is queued and raises `CallQueued`. When its batch has been collected,
+the same request returns the answer as if it had just been sent. An interrupted sample reaches the
+same place again over stored answers, so nothing has to wait in memory.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 BATCH_TRIES = 3
-"""How often a question whose request failed in a batch is sent in one; then it is asked live."""
+"""How often a request that failed in a batch is sent in a batch; after that it is sent live."""
 
 
 class CallQueued(Exception):
-    """A question waits for a batch: whoever asked it gives up for now and asks again later."""
+    """A request waits for a batch: the caller stops and makes the request again later."""
 
 
 @dataclass
 class Batching:
-    """What a process asks through batches, and what it gave up for now.
+    """The batch settings and state of a process.
 
     Args:
         config: The settings of the run's config.
@@ -44,11 +44,11 @@ class Batching:
 
     config: BatchConfig
     live: bool = False
-    """Whether questions that are in no batch are asked at once: those that are left at the end."""
+    """Whether requests that are in no batch are sent live: the few that are left at the end."""
     queued: int = 0
-    """How many calls were given up for now since this was last set to 0."""
+    """The number of calls queued since this was last set to 0."""
     always_live: bool = False
-    """Whether open batches are cancelled and all that is left is asked at once."""
+    """Whether open batches are cancelled and all remaining requests are sent live."""
     waits: bool = False
     """Whether the process waits for batches; if not, the run ends and is resumed later."""
     was_waiting: bool = False
@@ -56,20 +56,20 @@ class Batching:
     waiting: bool = False
     """Whether the run ends here and waits for batches."""
     first_look_s: float = 5.0
-    """Seconds until the first look at a batch that is waited for; later ones are rarer."""
+    """Seconds until the first poll of an open batch; later polls are less frequent."""
     retry: Retry = field(default_factory=Retry)
-    """How often a question about a batch is sent again."""
+    """How often a failed request about a batch is sent again."""
     at_full_price: set[str] = field(default_factory=set)
-    """Models without a price for batches, once that was told."""
+    """Models without a batch price that were reported."""
     told_full: set[str] = field(default_factory=set)
-    """Models of which their provider takes no more for now, once that was told."""
+    """Models with a full queue at the provider that were reported."""
     told_slow: set[str] = field(default_factory=set)
-    """Cancelled batches that their provider does not end, once that was told."""
+    """Cancelled batches that the provider does not end and that were reported."""
     without_batches: set[str] = field(default_factory=set)
     """Endpoints that turned out to have no batches."""
 
     def covers(self, model: Model) -> bool:
-        """Return whether a model is to be asked through batches."""
+        """Return whether a model's requests are sent in batches."""
         if self.config.models and model.name not in self.config.models:
             return False
         if self.config.files is not None:
@@ -78,18 +78,18 @@ class Batching:
 
 
 def find_batch_charge(price: PriceConfig | None) -> PriceConfig | None:
-    """Return what a request in a batch is charged with: the ordinary price if none is known."""
+    """Return the price of a request in a batch: the ordinary price if no batch price is known."""
     return price and (find_batch_price(price) or price)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchDispatcher:
-    """Queues requests for batches, and returns what batches have answered.
+    """Queues requests for batches and returns answers of collected batches.
 
     Args:
-        live: Sends what is not to wait; knows the model and how it is asked.
+        live: Sends live requests; has the model and its options.
         batches: The queue.
-        batching: What the process asks through batches.
+        batching: The batch settings and state of the process.
     """
 
     live: LiveDispatcher
@@ -120,7 +120,7 @@ class BatchDispatcher:
     async def _use_answer(
         self, request: ModelRequest, found: BatchedRequest, answer: bytes
     ) -> DispatchResult:
-        """Return what a batch answered; a failure is tried again if that may help."""
+        """Return a batch's answer; a failed request is sent again if that may help."""
         outcome = load_outcome(answer)
         if not isinstance(outcome, CallFailure):
             return DispatchResult(
@@ -191,7 +191,7 @@ class BatchDispatcher:
 
 
 def dump_outcome(outcome: "AIMessage | CallFailure") -> bytes:
-    """Return what became of a request in a batch, as JSON."""
+    """Return the outcome of a request in a batch as JSON."""
     if isinstance(outcome, CallFailure):
         names = ("kind", "message", "billed", "refused")
         return _dump({"failure": {name: getattr(outcome, name) for name in names}})
@@ -205,12 +205,12 @@ def dump_outcome(outcome: "AIMessage | CallFailure") -> bytes:
 
 
 def _dump(values: dict[str, object]) -> bytes:
-    """Return JSON that keeps every text, also one with half of a character."""
+    """Return JSON that keeps every text, including lone surrogates."""
     return json.dumps(values).encode()
 
 
 def load_outcome(kept: bytes) -> "AIMessage | CallFailure":
-    """Return what `dump_outcome` kept."""
+    """Return the outcome that `dump_outcome` encoded."""
     from langchain_core.messages import AIMessage
 
     values: dict[str, Any] = json.loads(kept)

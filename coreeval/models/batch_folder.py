@@ -1,8 +1,8 @@
-"""Batches as files in a folder, for inference that a user runs with vLLM's `run-batch`.
+"""Batches as files in a folder, for offline inference with vLLM's `run-batch`.
 
     vllm run-batch -i FOLDER/ID.jsonl -o FOLDER/ID.results.jsonl --model NAME
 
-Both are OpenAI's JSON lines; the results come line by line, errors among them
+Both files have OpenAI's JSON Lines format; results, including errors, are appended line by line
 (https://docs.vllm.ai/en/latest/examples/offline_inference/openai_batch).
 """
 
@@ -47,7 +47,7 @@ class BatchFolder:
     """Batches in a folder; see `BatchEndpoint`. The provider's id of a batch is our own.
 
     Args:
-        folder: Where the files are; made if it is not there.
+        folder: The folder of the files; created if it is missing.
         config: The model's config.
     """
 
@@ -63,7 +63,7 @@ class BatchFolder:
         return datetime.now(UTC)
 
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
-        """Write the requests to `FOLDER/ID.jsonl`, whole or not at all.
+        """Write the requests to `FOLDER/ID.jsonl` atomically.
 
         Raises:
             CallFailure: it cannot be written (`unusable`).
@@ -86,21 +86,21 @@ class BatchFolder:
         since: datetime,
         total: int | None = None,
     ) -> BatchState | None:
-        """Return the batch of our id, if its file is there.
+        """Return the batch with our id, if its file exists.
 
         Raises:
-            CallFailure: the folder is not there, or cannot be used (`unusable`).
+            CallFailure: the folder is missing or cannot be used (`unusable`).
         """
         check_batch_id(batch_id)
         state = await asyncio.to_thread(_use_disk, lambda: self._look(batch_id))
         return None if state.phase == "lost" else state
 
     async def look(self, provider_id: str) -> BatchState:
-        """Return where a batch stands: it has ended when each request has its line of results.
+        """Return the state of a batch: it has ended when each request has a result line.
 
         Raises:
-            CallFailure: the folder is not there or empty, as where a disk is not mounted, or it
-                cannot be used (`unusable`).
+            CallFailure: the folder is missing or empty, for example because a disk is not mounted,
+                or it cannot be used (`unusable`).
         """
         check_batch_id(provider_id)
         state = await asyncio.to_thread(_use_disk, lambda: self._look(provider_id))
@@ -150,7 +150,7 @@ class BatchFolder:
         )
 
     async def cancel(self, provider_id: str) -> BatchState:
-        """Put the file of requests away; what has a whole line of results keeps it."""
+        """Rename the request file; requests with a complete result line keep their results."""
         state = await self.look(provider_id)
         if state.phase != "running":
             return state
@@ -170,7 +170,7 @@ class BatchFolder:
         )
 
     async def read_answers(self, state: BatchState) -> AsyncGenerator[BatchAnswer, None]:
-        """Yield the answers; of a cancelled batch those whose lines are whole."""
+        """Yield the answers; of a cancelled batch, those with complete lines."""
         if not state.result_files:
             return
         with _use_disk(lambda: _open_file(self._results(state.provider_id))) as file:
@@ -187,7 +187,7 @@ class BatchFolder:
                 yield answer
 
     async def delete_files(self, state: BatchState) -> None:
-        """Delete the files of requests and results."""
+        """Delete the request and result files."""
 
         def delete() -> None:
             self._check_folder()
@@ -216,10 +216,10 @@ _OUR_LINE = re.compile(rb'\{"custom_id":"([0-9a-f]{64})"')
 
 
 def _open_file(path: Path) -> IO[bytes]:
-    """Open a file for reading, without waiting for whoever writes into a pipe.
+    """Open a file for reading without blocking on a pipe.
 
     Raises:
-        CallFailure: it is no ordinary file (`unusable`).
+        CallFailure: it is not a regular file (`unusable`).
         OSError: it cannot be opened.
     """
     opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -230,7 +230,7 @@ def _open_file(path: Path) -> IO[bytes]:
 
 
 def _iter_lines(path: Path) -> Iterator[bytes]:
-    """Yield the beginning of each line that has its end and is not blank, 64 KiB at most."""
+    """Yield the first 64 KiB at most of each complete, non-blank line."""
     with _open_file(path) as file:
         while start := file.readline(_PIECE_BYTES):
             piece = start
@@ -241,7 +241,7 @@ def _iter_lines(path: Path) -> Iterator[bytes]:
 
 
 def _count_lines(path: Path) -> int | None:
-    """Return how many lines with their ends a file has; None if it is not there."""
+    """Return the number of complete lines in a file; None if it is missing."""
     try:
         return sum(1 for _ in _iter_lines(path))
     except FileNotFoundError:
@@ -249,7 +249,7 @@ def _count_lines(path: Path) -> int | None:
 
 
 def _read_outcomes(asked: Path, results: Path) -> dict[str, bool]:
-    """Return whether each request has an answer, of those that have a result: the first counts."""
+    """Return, for each request with a result, whether its first result is an answer."""
     found = (_OUR_LINE.match(line) for line in _iter_lines(asked))
     ours, outcomes = {each.group(1).decode() for each in found if each}, dict[str, bool]()
     with _open_file(results) as file, suppress(CallFailure):  # which `read_answers` raises
@@ -260,7 +260,7 @@ def _read_outcomes(asked: Path, results: Path) -> dict[str, bool]:
 
 
 def _use_disk(act: Callable[[], T]) -> T:
-    """Return what an act on the disk returns.
+    """Return the result of a disk operation.
 
     Raises:
         CallFailure: the disk cannot be used.

@@ -1,7 +1,6 @@
-"""Batches over HTTP: a client for their files, their lists, and what each failure means.
+"""Batches over HTTP: a client for files and lists, and the meaning of failures.
 
-The SDKs are given an ordinary client of httpx2, since they upload forms and read long responses
-piece by piece.
+The SDKs use a plain httpx2 client, because they upload forms and stream long responses.
 """
 
 import asyncio
@@ -27,24 +26,24 @@ if TYPE_CHECKING:
     import openai
 
 TRANSFER_S: Final = 600.0
-"""Longest time to send a batch or to fetch its results: 32 MiB at 0.5 Mbit/s (own choice)."""
+"""The longest time to send a batch or fetch its results: 32 MiB at 0.5 Mbit/s (own choice)."""
 MOST_RESULT_BYTES: Final = 2 << 30
-"""Most bytes of a file of results: 2 GiB on the disk (own choice), 80 KiB for each of 25,000."""
+"""The most bytes of a result file: 2 GiB on disk (own choice), 80 KiB for each of 25,000."""
 MOST_PAGES: Final = 1_000
-"""Most pages of a list that are read, of 100 entries or more (own choice)."""
+"""The most pages of a list that are read, each of 100 entries or more (own choice)."""
 CLOCK_SLACK: Final = timedelta(minutes=10)
-"""How far the clocks of a provider's machines may be apart (own choice)."""
+"""The largest difference between the clocks of a provider's machines (own choice)."""
 _CONNECT_S: Final = 10.0
 _PIECE_BYTES: Final = 1 << 16
 NO_PATH: Final = (404, 405, 501)
-"""How an endpoint says that it has no such path."""
+"""How an endpoint says that a path does not exist."""
 QUEUE_FULL: Final = "token_limit_exceeded"
 """OpenAI's code for more tokens in the open batches of a model than the account may have
 (https://developers.openai.com/api/docs/guides/batch)."""
 
 _HOLDS_KEY: Final = "holds_key"
 _SHORTEST_KEY: Final = 8
-"""Fewest characters of a key that is looked for in ids: shorter ones stand in for none."""
+"""The fewest characters of a key that is masked in ids: shorter keys are placeholders."""
 
 
 def _refuse_key(told: str, info: ValidationInfo) -> str:
@@ -55,20 +54,20 @@ def _refuse_key(told: str, info: ValidationInfo) -> str:
 
 
 FileId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][!-~]{0,511}$"), AfterValidator(_refuse_key)]
-"""What a provider calls a file or a batch; it becomes part of a path, and is stored and shown."""
+"""A provider's id of a file or batch; it becomes part of a path and is stored and shown."""
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
 
 
 class BatchHttpClient(httpx2.AsyncClient):
-    """Sends requests to one origin, follows no redirect, and reads responses up to a limit.
+    """Sends requests to one origin, does not follow redirects, and limits the size of responses.
 
     Args:
         url: The endpoint.
-        ca_file: PEM file of the authorities that are trusted; None for the system's.
+        ca_file: PEM file of trusted certificate authorities; None for the system's.
 
     Raises:
-        ConfigError: the proxy or the certificates that are named cannot be used.
+        ConfigError: the named proxy or certificates cannot be used.
     """
 
     def __init__(self, url: str, ca_file: str | None) -> None:
@@ -80,10 +79,10 @@ class BatchHttpClient(httpx2.AsyncClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **_options: object
     ) -> httpx2.Response:
-        """Return a response; with its body, unless it is a good one that is to be streamed.
+        """Return a response with its body; a successful streamed response is returned unread.
 
         Raises:
-            httpx2.RequestError: there is no response, or its body is broken or too long.
+            httpx2.RequestError: there is no response, or its body is invalid or too long.
         """
         self._check_origin(request)
         if isinstance(request.stream, httpx2.AsyncByteStream):
@@ -93,7 +92,7 @@ class BatchHttpClient(httpx2.AsyncClient):
 
 
 class _InPieces(httpx2.AsyncByteStream):
-    """A body in small pieces: the transport copies what it cannot send at once, a whole batch."""
+    """A body in small pieces, because the transport would copy the unsent rest of a whole batch."""
 
     def __init__(self, body: httpx2.AsyncByteStream) -> None:
         self._body = body
@@ -112,29 +111,29 @@ class Listed(Protocol):
 
     @property
     def id(self) -> str:
-        """What the provider calls it."""
+        """The provider's id."""
         ...
 
     @property
     def made_at(self) -> datetime | None:
-        """When it was made."""
+        """When it was created."""
         ...
 
 
 Entry = TypeVar("Entry", bound=Listed)
 FetchPage = Callable[[str | None], Awaitable[tuple[Sequence[Entry], bool]]]
-"""Returns the entries after the one of an id, and whether there may be more."""
+"""Returns the entries after the one with an id, and whether there may be more."""
 
 
 class BatchWire:
-    """Sends an SDK's requests once each, and turns what goes wrong into failures.
+    """Sends each of an SDK's requests once and converts errors to failures.
 
     Args:
         client: The SDK's client.
-        secret: The key, which no message repeats.
+        secret: The key, which is masked in messages.
         to_failure: Returns the failure of an SDK's error.
-        seconds: Longest time of a request that carries no batch.
-        error_type: What all errors of the SDK are.
+        seconds: The longest time of a request without batch content.
+        error_type: The base class of the SDK's errors.
         status_error: The SDK's error for a response that is not a success.
     """
 
@@ -153,7 +152,7 @@ class BatchWire:
         self._error_type, self._status_error = error_type, status_error
 
     async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
-        """Return the response of a request that costs nothing.
+        """Return the response of a free request.
 
         Raises:
             CallFailure: it failed; never `billed`.
@@ -164,11 +163,12 @@ class BatchWire:
         return outcome
 
     async def create(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
-        """Return the response of a request that makes a batch.
+        """Return the response of a request that creates a batch.
 
         Raises:
-            CallFailure: it failed; `billed` if the batch may have been made all the same,
-                `unsupported` if the endpoint does not support batches, and `QueueFull` for that.
+            CallFailure: it failed; `billed` if the batch may have been created anyway,
+                `unsupported` if the endpoint does not support batches, and `QueueFull` if the
+                account has reached its queue limit.
         """
         outcome = await self._attempt(request, seconds or self.seconds)
         if isinstance(outcome, CallFailure):
@@ -193,9 +193,9 @@ class BatchWire:
             return to_connection_failure(error, self._secret)
 
     async def read_clock(self, path: str) -> datetime:
-        """Return the time by the provider's clock: the Date of its answer, whatever it answers.
+        """Return the time by the provider's clock: the Date header of any response.
 
-        Whoever has a clock tells it (RFC 9110, 6.6.1); if it tells none, this machine's is taken.
+        A server with a clock sends it (RFC 9110, 6.6.1); without one, this machine's time is used.
 
         Args:
             path: The path of the list of batches, below the client's base_url.
@@ -215,8 +215,7 @@ class BatchWire:
         """Return a response's body as a model.
 
         Raises:
-            CallFailure: it is something else; or it names something by the key that it was sent
-                (`unknown`).
+            CallFailure: it has another form, or it uses the key as an id (`unknown`).
         """
         try:
             return model.model_validate_json(body, context={"secret": self._secret})
@@ -259,15 +258,14 @@ class BatchWire:
     async def read_answers(
         self, path: str, read: Callable[[dict[str, object]], Outcome]
     ) -> AsyncGenerator[BatchAnswer, None]:
-        """Yield the answers in a file of results, which is fetched to the disk first.
+        """Yield the answers in a result file, which is downloaded to disk first.
 
         Args:
             path: Its path below the client's base_url.
-            read: Returns what became of a request, from its line.
+            read: Returns the outcome of a request from its line.
 
         Raises:
-            CallFailure: it cannot be fetched; or it ends in the middle, after what came was
-                yielded.
+            CallFailure: it cannot be downloaded, or it is truncated; complete lines were yielded.
         """
         with tempfile.TemporaryFile() as file:
             broken = await self._download(path, file)
@@ -279,7 +277,7 @@ class BatchWire:
             raise CallFailure("transient", clean_message(told, self._secret))
 
     async def _download(self, path: str, file: IO[bytes]) -> CallFailure | None:
-        """Write a response to a file; return the failure if it ends in the middle."""
+        """Write a response to a file; return the failure if it is truncated."""
         response = await self.call(
             self._client.get(
                 path,
@@ -298,7 +296,7 @@ class BatchWire:
 
 
 class _StatusFailure(CallFailure):
-    """A failure that came with a status."""
+    """A failure with an HTTP status."""
 
     def __init__(
         self, status: int, failure: CallFailure, *, code: object, date: str | None
@@ -314,7 +312,7 @@ class _StatusFailure(CallFailure):
 
 
 def has_status(failure: CallFailure, *statuses: int) -> bool:
-    """Return whether a failure came with one of some statuses."""
+    """Return whether a failure has one of some HTTP statuses."""
     return isinstance(failure, _StatusFailure) and failure.status in statuses
 
 
@@ -355,19 +353,19 @@ async def _copy(response: httpx2.Response, file: IO[bytes]) -> None:
 
 
 def make_timeout(seconds: float) -> httpx2.Timeout:
-    """Return the timeout of each step of a request that takes so long at most."""
+    """Return the timeouts of the steps of a request with a total time limit."""
     return httpx2.Timeout(seconds, connect=min(_CONNECT_S, seconds))
 
 
 _YEARS: Final = range(1970, 9999)
-"""Years of times that can be reckoned with: a zone or a span leads out of the calendar beyond."""
+"""The years of usable times: outside them, adding a time zone or span could overflow."""
 
 
 def parse_time(told: object) -> datetime | None:
-    """Return a time that a provider tells, in UTC; None if it is none.
+    """Return a provider's time in UTC; None if it is invalid.
 
     Args:
-        told: Seconds since 1970, ISO 8601 with its offset, or a date of HTTP.
+        told: Seconds since 1970, ISO 8601 with an offset, or an HTTP date.
     """
     moment = None
     with suppress(ValueError, OverflowError, OSError):

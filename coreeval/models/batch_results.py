@@ -1,4 +1,4 @@
-"""The results of a batch: what became of each request, line by line."""
+"""The results of a batch: the outcome of each request, one per line."""
 
 import json
 import re
@@ -21,15 +21,15 @@ _CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"([^"\\]{1,200})"')
 def iter_answers(
     file: IO[bytes], read: Callable[[dict[str, object]], Outcome], secret: str
 ) -> Iterator[BatchAnswer]:
-    """Yield what became of the requests of a batch, from the JSON lines of its results.
+    """Yield the outcomes of a batch's requests from the JSON lines of its results.
 
     Args:
         file: The lines.
-        read: Returns what became of a request, from its line.
+        read: Returns the outcome of a request from its line.
         secret: The key, which is masked in answers.
 
     Raises:
-        CallFailure: the last line is no JSON and has no end, as in a file that was cut.
+        CallFailure: the last line is truncated.
     """
     for number in count(1):
         line = file.readline(MOST_LINE_BYTES + 1)
@@ -50,16 +50,16 @@ def iter_answers(
 
 
 MOST_LINE_BYTES: Final = MOST_BODY_BYTES
-"""Most bytes of one result, as of a live answer."""
+"""The most bytes of one result, the same as of a live answer."""
 
 
 def _parse_line(line: bytes, number: int) -> dict[str, object]:
-    """Return the object in a line; bytes that are no UTF-8 stay what no answer may hold."""
+    """Return the object in a line; invalid UTF-8 becomes surrogates, which answers may not have."""
     with suppress(ValueError, RecursionError):
         fields = json.loads(line.decode(errors="surrogateescape"))
         return fields if isinstance(fields, dict) else {}
     if line.endswith(b"\n"):
-        return {}  # it answers no question; those behind it do
+        return {}  # it answers no request; later lines may
     told = f"the file of results ends in the middle of line {number}"
     raise CallFailure("transient", told)
 

@@ -1,6 +1,6 @@
-"""Batches of requests, as a dispatcher holds them: what is sent, where a batch stands, its answers.
+"""The interface for batches of requests: what is sent, the state of a batch, and its answers.
 
-The providers' own kinds are in `openai_batches`, `anthropic_batches` and `batch_folder`.
+The providers' implementations are in `openai_batches`, `anthropic_batches` and `batch_folder`.
 """
 
 import re
@@ -17,59 +17,59 @@ if TYPE_CHECKING:
 
 
 BatchPhase = Literal["running", "ended", "failed", "lost"]
-"""`running` is validating, in progress, finalizing or being cancelled; `ended` is completed,
-expired or cancelled, with whatever has results in them; `failed` is refused as a whole by the
-provider's validation, with nothing billed; `lost` is not known to the provider, or no longer."""
+"""`running`: validating, in progress, finalizing or being cancelled. `ended`: completed, expired or
+cancelled, with results for all, some or none of the requests. `failed`: rejected as a whole by the
+provider's validation, and not billed. `lost`: unknown to the provider."""
 MOST_BATCH_REQUESTS: Final = 25_000
-"""Requests of one batch (own choice). The providers take more: OpenAI 50,000
+"""The most requests of one batch (own choice). The providers accept more: OpenAI 50,000
 (https://developers.openai.com/api/docs/guides/batch), Anthropic 100,000
 (https://platform.claude.com/docs/en/build-with-claude/batch-processing)."""
 MOST_BATCH_BYTES: Final = 32 << 20
-"""Bytes of the bodies of one batch: 32 MiB, so that it fits into memory compressed (own choice);
-each takes fewer than 200 more in a batch. The providers take more: OpenAI 200 MB, Anthropic 256 MB
-(the same pages)."""
+"""The most bytes of all request bodies in one batch: 32 MiB, so that it fits into memory compressed
+(own choice). Each request adds fewer than 200 bytes. The providers accept more: OpenAI 200 MB,
+Anthropic 256 MB (same pages)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BatchRequest:
-    """One request of a batch, held compressed: a batch has many, and their prompts share much."""
+    """One request of a batch, compressed, because a batch has many similar prompts."""
 
     custom_id: str
-    """The key of its call: 64 hexadecimal digits."""
+    """The call key: 64 hexadecimal digits."""
     packed: bytes
     """Its body, compressed with zlib."""
 
     @property
     def body(self) -> bytes:
-        """JSON, as the body of a live request: `ChatModel.encode_request`."""
+        """The request body as JSON, the same as of a live request: `ChatModel.encode_request`."""
         return zlib.decompress(self.packed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchState:
-    """Where a batch stands."""
+    """The state of a batch."""
 
     provider_id: str
-    """What the provider calls the batch."""
+    """The provider's id of the batch."""
     phase: BatchPhase
     status: str
-    """The provider's own word for it."""
+    """The provider's own name for the state."""
     total: int = 0
-    """Requests in the batch; 0 while the provider has not counted them."""
+    """The number of requests; 0 until the provider has counted them."""
     succeeded: int = 0
     failed: int = 0
-    """Requests that ended without an answer: with an error, or by expiry or cancellation."""
+    """The number of requests that ended without an answer: by error, expiry or cancellation."""
     input_file: str = ""
     result_files: tuple[str, ...] = ()
     problem: str = ""
-    """Why it failed: every error of the validation with its line, as far as there is room."""
+    """Why it failed: the validation errors with their lines, truncated if there are many."""
     is_queue_full: bool = False
-    """Whether it failed because the account has too much queued: see `QueueFull`."""
+    """Whether it failed because the account has reached its queue limit: see `QueueFull`."""
     created_at: datetime | None = None
 
 
 class QueueFull(CallFailure):
-    """The account has too much queued at the provider, which takes a smaller batch, or one later.
+    """The account has reached the provider's queue limit; a smaller or later batch may fit.
 
     Args:
         message: What the provider says.
@@ -80,7 +80,7 @@ class QueueFull(CallFailure):
 
     @property
     def retryable(self) -> bool:
-        """False: the same batch is not taken before others have ended."""
+        """False: the same batch is not accepted before others have ended."""
         return False
 
 
@@ -91,30 +91,30 @@ def lost_batch(provider_id: str, problem: str) -> BatchState:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchAnswer:
-    """What became of one request."""
+    """The outcome of one request."""
 
     custom_id: str
     outcome: "AIMessage | CallFailure | None"
-    """None if it was not processed, since the batch expired or was cancelled: nothing is billed."""
+    """None if it was not processed because the batch expired or was cancelled; it is not billed."""
 
 
 class BatchEndpoint(Protocol):
-    """Sends batches to one endpoint; sends no request twice by itself.
+    """Sends batches to one endpoint and never retries by itself.
 
-    Every method raises `CallFailure` for what goes wrong on the wire, of the same kinds as a live
-    request. No redirect is followed, and the key goes to no other origin.
+    Every method raises `CallFailure` if a request fails, of the same kinds as a live request.
+    Redirects are not followed, so the key is not sent to another origin.
     """
 
     most_requests: int
-    """Most requests of one batch."""
+    """The most requests of one batch."""
     most_bytes: int
-    """Most bytes of one batch: the sum of the bodies of its requests."""
+    """The most bytes of one batch: the sum of its request bodies."""
     absent_after_s: float
-    """Seconds after a `create` that did not return until a list without its batch proves that there
-    is none; 0 where `find` rules out that one is made later."""
+    """Seconds after an unconfirmed `create` from which a list without its batch proves that there
+    is none; 0 if `find` rules out that it appears later."""
 
     async def read_clock(self) -> datetime:
-        """Return the time by the provider's clock, with which its own times are compared."""
+        """Return the time by the provider's clock, to compare with its timestamps."""
         ...
 
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
@@ -126,7 +126,7 @@ class BatchEndpoint(Protocol):
             requests: Within the limits above, each `custom_id` once.
 
         Raises:
-            CallFailure: it was not sent, or nobody knows whether it was (`billed`: ask `find`);
+            CallFailure: it was not sent, or it is not known whether it was (`billed`: call `find`);
                 `unsupported` if the endpoint does not support batches.
         """
         ...
@@ -139,44 +139,44 @@ class BatchEndpoint(Protocol):
         since: datetime,
         total: int | None = None,
     ) -> BatchState | None:
-        """Return the batch that a `create` which did not return has made; None if it made none.
+        """Return the batch that an unconfirmed `create` made; None if it made none.
 
-        None is a proof: all that the provider lists back to `since` was read. What a `create` left
-        half done, such as a file without a batch, is deleted.
+        None is proof: everything that the provider lists since `since` was read. Remains of an
+        incomplete `create`, such as a file without a batch, are deleted.
 
         Args:
             batch_id: The id given to `create`.
             requests: The custom ids given to it.
             since: When it was called, by the provider's clock (`read_clock`).
-            total: How many there were, if some of them are not known any more.
+            total: The original number of requests, if some are no longer known.
 
         Raises:
-            CallFailure: the request failed; or it cannot be told yet which batch it is.
+            CallFailure: the request failed, or the batch cannot be identified yet.
         """
         ...
 
     async def look(self, provider_id: str) -> BatchState:
-        """Return where a batch stands; `lost` if the provider does not know it."""
+        """Return the state of a batch; `lost` if the provider does not know it."""
         ...
 
     async def cancel(self, provider_id: str) -> BatchState:
-        """Cancel a batch, and return where it stands: what was processed until then has results."""
+        """Cancel a batch and return its state; requests processed until then have results."""
         ...
 
     def read_answers(self, state: BatchState) -> AsyncIterator[BatchAnswer]:
-        """Yield the answers of an ended batch one by one, in whatever order the provider has them.
+        """Yield the answers of an ended batch in the provider's order.
 
-        They may hold custom ids that were not sent, or the same one twice; requests of an expired
+        They may contain custom ids that were not sent, or the same id twice; requests of an expired
         or cancelled batch may be missing.
 
         Raises:
-            CallFailure: the results cannot be read; or they end in the middle, after the whole
-                lines before were yielded.
+            CallFailure: the results cannot be read, or they are truncated; complete lines before
+                that were yielded.
         """
         ...
 
     async def delete_files(self, state: BatchState) -> None:
-        """Delete the files that the batch left at the provider; missing ones are no failure."""
+        """Delete the batch's files at the provider; missing files are ignored."""
         ...
 
 
@@ -187,11 +187,11 @@ _BATCH_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 def check_requests(
     endpoint: BatchEndpoint, batch_id: str, requests: Sequence[BatchRequest]
 ) -> None:
-    """Check what a caller of `create` has to see to.
+    """Check the arguments of `create`.
 
     Raises:
-        ValueError: the id has other signs or is too long; there are no requests, too many or too
-            large ones, or two of the same id.
+        ValueError: the id has other characters or is too long; or there are no requests, too many,
+            too large ones, or two with the same id.
     """
     check_batch_id(batch_id)
     size = sum(len(one.body) for one in requests)
@@ -202,10 +202,10 @@ def check_requests(
 
 
 def check_batch_id(batch_id: str) -> None:
-    """Check an id of our own, which becomes a part of names of files.
+    """Check a batch id of our own, which becomes part of file names.
 
     Raises:
-        ValueError: it has other signs than letters, digits, `-` and `_`, or more than 64.
+        ValueError: it has characters other than letters, digits, `-` and `_`, or more than 64.
     """
     if not _BATCH_ID.fullmatch(batch_id):
         raise ValueError(f"{batch_id!r} is not a batch id")

@@ -1,4 +1,4 @@
-"""The money of a run: reserved before each request, settled when its answer is there."""
+"""The budget of a run: money is reserved before each request and settled when it is answered."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def answer_cost(answer: "AIMessage", price: PriceConfig | None) -> float | None:
-    """Return what an answer cost; None where the price or the tokens are not known."""
+    """Return the cost of an answer; None if the price or the tokens are unknown."""
     usage = answer.usage_metadata
     if price == FREE:
         return 0.0
@@ -31,8 +31,8 @@ def answer_cost(answer: "AIMessage", price: PriceConfig | None) -> float | None:
 
 
 SHARED_PATIENCE_S = 150.0
-"""The longest wait for other processes of a run to settle what they have put aside; an answer may
-take two minutes (`timeout_s`). What a killed process put aside is never settled."""
+"""The longest wait for other processes of a run to settle their reservations; an answer may take
+two minutes (`timeout_s`). Reservations of a killed process are never settled."""
 _LOOK_EVERY_S = 0.2
 
 
@@ -41,8 +41,9 @@ class Budget:
 
     Args:
         ledger: Where reservations are committed.
-        prices: What models charge; a price in a model's own config comes first.
-        budget_usd: What the run may cost in all, its earlier processes included; None for no limit.
+        prices: Prices of models; a price in a model's own config takes precedence.
+        budget_usd: The most that the run may cost, including its earlier processes; None for no
+            limit.
         patience_s: How long to wait for other processes of the run, in seconds.
     """
 
@@ -61,30 +62,30 @@ class Budget:
         self._change = asyncio.Condition()
         self._looking = asyncio.Lock()
         self._seen: SpendingTotal | None = None
-        """What the ledger said when it refused first, or has changed since."""
+        """The ledger's total when it first refused, updated since."""
         self._seen_at = 0.0
         self._in_flight = 0
         self._taken = 0.0
-        """Spent by this process and those before it, or put aside for its requests in flight."""
+        """US dollars spent by the run so far or reserved for this process's requests in flight."""
         if budget_usd is not None:
             self._taken = self._read_taken()
 
     def _read_taken(self) -> float:
-        """Return what the ledger says is spent or put aside; nothing is in flight here."""
+        """Return what is spent or reserved according to the ledger; nothing is in flight here."""
         spent = self._ledger.spent()
-        # what other processes have put aside now may be less soon: the ledger knows
+        # other processes may release reservations soon: the ledger has the current total
         return spent.billed_usd + (0.0 if self._patience_s else spent.unknown_usd)
 
     def find_price(self, model: Model) -> PriceConfig | None:
-        """Return what a model charges, if that is known."""
+        """Return a model's price, if it is known."""
         return find_price(model.config, self._prices)
 
     async def reserve(
         self, model: Model, key: str, *, prompt_bytes: int, max_tokens: int
     ) -> Reservation | None:
-        """Put aside the most that a request can cost; None where nothing limits it.
+        """Reserve the maximum cost of a request; None if there is no limit.
 
-        Waits while requests in flight may leave something over.
+        Waits while requests in flight may release part of their reservations.
 
         Raises:
             BudgetSpent: what is left does not cover it.
@@ -95,7 +96,7 @@ class Budget:
         most = worst_case_cost(price, prompt_bytes=prompt_bytes, max_tokens=max_tokens)
         async with self._change:
             await self._change.wait_for(lambda: self._fits(most) or not self._in_flight)
-            if not self._fits(most):  # batches may have come to less than was put aside
+            if not self._fits(most):  # batches may have cost less than was reserved
                 self._taken = min(self._taken, self._read_taken())
             if not self._fits(most):
                 raise self._budget_error(model, most, self._taken)
@@ -103,7 +104,7 @@ class Budget:
             self._in_flight += 1
         try:
             put_aside = await self._ledger.reserve(key, most, budget_usd=self._budget)
-            if put_aside is None:  # other processes have taken of the same
+            if put_aside is None:  # other processes have reserved money, too
                 async with self._looking:
                     put_aside = await self._wait_for_others(model, key, most, self._budget)
         except BaseException:
@@ -114,7 +115,7 @@ class Budget:
     async def _wait_for_others(
         self, model: Model, key: str, most: float, budget_usd: float
     ) -> Reservation:
-        """Reserve as soon as other processes have settled enough of what they put aside.
+        """Reserve as soon as other processes have settled enough of their reservations.
 
         Raises:
             BudgetSpent: what is left does not cover it, or nothing was settled for too long.
@@ -142,18 +143,18 @@ class Budget:
         )
 
     async def settle(self, reservation: Reservation | None, usd: float | None) -> None:
-        """Note what an answered request cost; its record ends the reservation in the file."""
+        """Settle an answered request at its cost; its record ends the reservation in the ledger."""
         if reservation is not None:
             await self._finish_request(reservation.usd, reservation.usd if usd is None else usd)
 
     async def release(self, reservation: Reservation | None) -> None:
-        """Note that a request was refused: it cost nothing."""
+        """Release the reservation of a refused request, which cost nothing."""
         if reservation is not None:
             self._ledger.release(reservation)
             await self._finish_request(reservation.usd, 0.0)
 
     async def write_off(self, reservation: Reservation | None) -> None:
-        """Note that nobody knows what a request cost: it counts as spent, in the file as well."""
+        """Count the full reservation as spent, because the cost of the request is unknown."""
         if reservation is not None:
             await self._finish_request(reservation.usd, reservation.usd)
 

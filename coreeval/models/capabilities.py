@@ -1,4 +1,4 @@
-"""What an endpoint's model takes, found out once and remembered in the workspace."""
+"""What a model at an endpoint supports, found out once and stored in the workspace."""
 
 from dataclasses import dataclass, field
 
@@ -7,19 +7,19 @@ from coreeval.models.model import Model
 from coreeval.tools.stores.call_store import CallStore
 
 MISSES = 4
-"""First answers in a row that are none, before a method that never worked is given up; faults by
-chance are a few per cent (research: performance §5)."""
+"""The number of invalid first answers in a row after which a method that never worked is dropped;
+chance failures are a few per cent (research: performance §5)."""
 
 
 @dataclass
 class _ModelCapabilities:
-    """What is known of one model."""
+    """What is known about one model."""
 
     useless: set[Method] = field(default_factory=set)
-    """Methods that the endpoint refused, or that never brought an answer."""
+    """Methods that the endpoint rejected or that never returned a valid answer."""
     plain_limit: bool | None = None
     refused_limits: set[bool] = field(default_factory=set)
-    """By this process's own experience; what is remembered may have changed since."""
+    """Found out by this process; stored findings may be out of date."""
     misses: int = 0
     worked: bool = False
 
@@ -29,10 +29,10 @@ class _ModelCapabilities:
 
 
 class Capabilities:
-    """What is known of each model at its endpoint; one for a process.
+    """What is known about each model at its endpoint; one instance per process.
 
     Args:
-        store: Where it is remembered for later runs.
+        store: Where it is stored for later runs.
     """
 
     def __init__(self, store: CallStore) -> None:
@@ -80,7 +80,7 @@ class Capabilities:
         return True
 
     def record_outcome(self, model: Model, method: Method, *, valid: bool) -> None:
-        """Record whether the answer to a plain question, asked by a method, was valid."""
+        """Record whether the answer to an original question, asked by a method, was valid."""
         known = self._load(model)
         if model.config.structured != "auto" or known.methods()[0] != method:
             return
@@ -90,7 +90,7 @@ class Capabilities:
             self._drop_method(model, method)
 
     def set_known(self, model: Model, method: Method, *, plain_limit: bool) -> None:
-        """Store what asking has shown, replacing earlier assumptions.
+        """Store the findings of a check, replacing earlier ones.
 
         Args:
             model: The model.

@@ -1,7 +1,7 @@
-"""A chat model as the dispatcher asks it: one request, one answer, no retries of its own.
+"""The chat model that the dispatcher calls: one request, one answer, no retries.
 
-The tokens that an endpoint says it has counted are checked where they are read. A model that takes
-no schema gets it in words.
+Token counts reported by an endpoint are checked where they are read. A model that does not support
+schemas gets the schema as text.
 """
 
 import asyncio
@@ -46,13 +46,13 @@ _LIMIT_HEADERS = (b"x-ratelimit-", b"anthropic-ratelimit-")
 class ChatModel(BaseChatModel):
     """A chat model that answers one request at a time; asynchronous only.
 
-    It raises `CallFailure` for all that goes wrong on the wire and never tries again: the
-    dispatcher does. LangChain's callbacks, LangSmith and Studio see it as any other chat model.
-    Answers come back without the key, even if the server repeats it.
+    It raises `CallFailure` if a request fails and never retries: the dispatcher does. To
+    LangChain's callbacks, LangSmith and Studio it is an ordinary chat model. The key is masked in
+    answers, even if the server repeats it.
     """
 
     has_batches: ClassVar[bool] = False
-    """Whether its protocol has batches; the endpoint may have none."""
+    """Whether its protocol has batches; the endpoint may still not support them."""
     settings: ModelConfig = Field(repr=False)
     """Not part of the representation, which tracers send: base_url and extra may be private."""
     key: SecretStr
@@ -60,9 +60,9 @@ class ChatModel(BaseChatModel):
     def ask(
         self, messages: list[dict[str, str]], options: RequestOptions
     ) -> Coroutine[Any, Any, AIMessage]:
-        """Return an awaitable of the answer: `ainvoke` if a callback handler is listening to calls.
+        """Return an awaitable of the answer: `ainvoke` if a callback handler is active.
 
-        LangChain's work for listeners takes as long as sending the request, even if there are none.
+        LangChain's callback code takes as long as sending the request, even without handlers.
 
         Raises:
             CallFailure: the request failed.
@@ -72,7 +72,7 @@ class ChatModel(BaseChatModel):
         return self.answer(messages, options)
 
     def _has_handlers(self) -> bool:
-        """Return whether a tracer or another callback handler is listening to calls made here."""
+        """Return whether a tracer or another callback handler is active here."""
         around = ensure_config().get("callbacks")
         if isinstance(around, BaseCallbackManager) and not (self.callbacks or self.verbose):
             return bool(around.handlers)  # configured where the graph was called, tracers included
@@ -141,7 +141,7 @@ class ChatModel(BaseChatModel):
 
 
 class SdkChatModel(ChatModel):
-    """A chat model behind an SDK: bounded in time, and its failures carry nothing of the SDK's."""
+    """A chat model behind an SDK, with a timeout; its failures contain no objects of the SDK."""
 
     @abstractmethod
     async def _send(
@@ -164,8 +164,8 @@ class SdkChatModel(ChatModel):
 def answer_or_raise(outcome: AIMessage | CallFailure, key: SecretStr) -> AIMessage:
     """Return an answer that is safe to store, trace and show, with the key masked.
 
-    A failure is raised here, outside the handlers: raised inside, it would chain the SDK's error,
-    which holds the request and its key.
+    A failure is raised here, outside the `except` blocks: inside one, it would chain the SDK's
+    error, which contains the request and its key.
     """
     if isinstance(outcome, CallFailure):
         raise outcome

@@ -1,6 +1,7 @@
-"""A model's chat template, filled in a process of its own: it is code of the model's maker.
+"""Renders a model's chat template in a separate process, because it is untrusted code.
 
-No template ends the command, eats its memory, or goes on when nobody waits any more.
+A template cannot end the command, exhaust its memory, or keep running after the command has stopped
+waiting.
 """
 
 import json
@@ -17,13 +18,14 @@ from typing import IO, Final
 from coreeval.tools.processes import limit_memory, start_serving
 
 MOST_SECONDS: Final = 5.0
-"""Most seconds for the messages of one question (own choice; real templates take milliseconds)."""
+"""The most seconds to render the messages of one request (own choice; real templates take
+milliseconds)."""
 _START_SECONDS: Final = 120.0
-"""Most seconds until the process is ready: it imports transformers."""
+"""The most seconds until the process is ready: it imports transformers."""
 MOST_MEMORY: Final = 3 << 30
-"""Most bytes of the process (own choice)."""
+"""The most bytes of memory of the process (own choice)."""
 MOST_ADDED: Final = 1 << 18
-"""Most characters that a template adds to the messages."""
+"""The most characters that a template may add to the messages."""
 
 
 class TemplateError(Exception):
@@ -31,11 +33,11 @@ class TemplateError(Exception):
 
 
 class ChatTemplate:
-    """A template of jinja2, as transformers fills it.
+    """A jinja2 template, rendered as transformers renders it.
 
     Args:
         source: The template.
-        tokens: The special tokens by name, which it may use.
+        tokens: The special tokens that it may use, by name.
     """
 
     def __init__(self, source: str, tokens: Mapping[str, str]) -> None:
@@ -43,14 +45,14 @@ class ChatTemplate:
         self._process: Popen[bytes] | None = None
         self._turn = threading.Lock()
         self._failed = ""
-        """Why the template is not tried again."""
+        """Why the template failed; it is not tried again."""
 
     def fill(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Return the text of messages, up to where their answer begins.
+        """Return the prompt text of messages, up to the start of the answer.
 
         Raises:
-            TemplateError: the template refuses the messages, is wrong, takes too long, or makes
-                too much of them.
+            TemplateError: the template rejects the messages, is invalid, takes too long, or
+                produces too much text.
         """
         with self._turn:
             if self._failed:
@@ -82,12 +84,12 @@ class ChatTemplate:
 
 @lru_cache(maxsize=4)
 def open_template(source: str, tokens: tuple[tuple[str, str], ...]) -> ChatTemplate:
-    """Return the template of these words; one process fills it for all who ask."""
+    """Return the template with this source; one process renders it for all callers."""
     return ChatTemplate(source, dict(tokens))
 
 
 def _ask(process: Popen[bytes], question: object, seconds: float) -> Mapping[str, object] | None:
-    """Return the answer of the process; None if it died or had to be ended."""
+    """Return the process's answer; None if it died or had to be killed."""
     assert process.stdin and process.stdout
     watch, line = threading.Timer(seconds, process.kill), b""
     watch.start()
@@ -97,7 +99,7 @@ def _ask(process: Popen[bytes], question: object, seconds: float) -> Mapping[str
             line = process.stdout.readline()
     finally:
         watch.cancel()
-        if not line.endswith(b"\n"):  # also where this thread was interrupted: no answer may stay
+        if not line.endswith(b"\n"):  # also if interrupted: no answer may stay
             _end(process)
     if not line.endswith(b"\n"):
         return None
@@ -123,7 +125,7 @@ def _write(file: IO[bytes], value: object) -> None:
 
 
 def serve() -> None:
-    """Fill a template for whoever started this process, until nobody asks any more."""
+    """Render a template for the parent process until its requests end."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     given, taken = sys.stdin.buffer, sys.stdout.buffer
@@ -132,7 +134,7 @@ def serve() -> None:
     limit_memory(MOST_MEMORY)
     _write(taken, {})
     for line in given:
-        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS + 1)  # it ends this process, also alone
+        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS + 1)  # it ends this process
         try:
             (text,), _ = render_jinja_template(
                 conversations=[json.loads(line)],

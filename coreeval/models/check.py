@@ -1,7 +1,7 @@
-"""Finds out by a handful of tiny requests what each configured model can do.
+"""Finds out with a few small requests what each configured model supports.
 
-The requests go straight to the chat models, not through the call store: a stored answer says
-nothing about an endpoint as it is now.
+The requests bypass the call store, because a stored answer says nothing about the endpoint's
+current state.
 """
 
 import asyncio
@@ -40,14 +40,15 @@ if TYPE_CHECKING:
 
 
 Outcome = Literal["works", "refused", "ignored", "truncated", "refusal", "empty"]
-"""What came of asking by a method; `ignored`: it was taken, and the answer has another shape."""
+"""The result of a request by a method; `ignored`: it was accepted, but the answer has another
+form."""
 Verdict = Literal["yes", "no", "ignored", "unknown"]
 SHORT = 64
-"""Tokens that the first answer may have."""
+"""The token limit of the first answer."""
 ROOM = 1024
-"""Tokens that an answer may have whose model thinks before it speaks."""
+"""The token limit of an answer of a model that thinks first."""
 ABOUT_THE_FORM = ("unsupported", "rejected", "declined")
-"""Kinds of failures after which the same question may be taken in another form."""
+"""Kinds of failures after which the same request may be accepted in another form."""
 
 
 class Capital(Value):
@@ -57,7 +58,7 @@ class Capital(Value):
 
 
 SCHEMA = OutputSchema(Capital, name="capital")
-# JSON is not mentioned: who answers with it all the same was made to by the method.
+# JSON is not mentioned: a model that answers with it was made to by the method.
 QUESTION = (
     {"role": "system", "content": "You answer questions briefly."},
     {"role": "user", "content": "Which city is the capital of France? Say no more than its name."},
@@ -66,7 +67,7 @@ QUESTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class MethodTrial:
-    """One way to ask for structure, and what came of it."""
+    """One method of structured output and its result."""
 
     method: Method
     outcome: Outcome
@@ -75,19 +76,19 @@ class MethodTrial:
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureSupport:
-    """Whether an endpoint takes a parameter."""
+    """Whether an endpoint accepts a parameter."""
 
     verdict: Verdict
     why: str = ""
 
 
 class ModelProbe:
-    """One model under examination; what is found stays here, also where it ends early.
+    """The checks of one model; findings stay here even if the checks end early.
 
     Args:
         model: The model.
-        retry: How often a request that fails on the wire is sent again.
-        clock: Seconds, never going back.
+        retry: How often a failed request is sent again.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -95,13 +96,13 @@ class ModelProbe:
     ) -> None:
         self.model = model
         self.answers: list[AIMessage] = []
-        """All that came back, for their price."""
+        """All answers, to compute their cost."""
         self.tried: list[MethodTrial] = []
         self.plain_limit = model.plain_limit
         self.room = min(SHORT, model.config.max_tokens)
         """Tokens that an answer may have."""
         self.seconds: float | None = None
-        """How long the last answer took; the first one also has to connect."""
+        """The seconds that the last answer took; the first one includes connecting."""
         self.logprobs: FeatureSupport | None = None
         self.seed: FeatureSupport | None = None
         self._retry = retry
@@ -236,9 +237,9 @@ def count_tokens(answers: Sequence["AIMessage"]) -> tuple[int, int]:
 
 
 CheckState = Literal["usable", "unusable", "rules", "plugin", "recorded", "local"]
-"""`rules` and `recorded` answers come from this machine, a `plugin` is code: nobody is asked."""
+"""`rules` and `recorded` answers come from this machine and a `plugin` is code: nothing is sent."""
 BRIEF_RETRY = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
-"""A fault by chance is passed over; whoever checks sits and waits."""
+"""A short retry hides a chance failure, because the user is waiting."""
 
 
 _LATER = "it is overloaded: try again later"
@@ -248,15 +249,15 @@ _WHERE = "check the end of base_url, which is often /v1, and try again"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelUse:
-    """One model at one endpoint with one key, and all that it is configured for."""
+    """One model at one endpoint with one key, and everything it is configured for."""
 
     config: ModelConfig
-    """As the first of them has it."""
+    """The config of its first use."""
     used_by: tuple[str, ...]
     """Roles, or `target`."""
     price: PriceConfig | None
     dates: TargetDates | None
-    """Until when a model under test was trained and when it came out; None for others."""
+    """The training cutoff and release date of a model under test; None for others."""
 
     @property
     def is_target(self) -> bool:
@@ -266,26 +267,26 @@ class ModelUse:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckCost:
-    """What requests took."""
+    """Seconds that the requests took."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     usd: float | None = 0.0
-    """None where a price or a number of tokens is not known."""
+    """The cost in US dollars; None if a price or a token count is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What came of checking one model."""
+    """The result of checking one model."""
 
     configured: ModelUse
     state: CheckState
     endpoint: str = ""
     error: CoreEvalError | None = None
-    """Why it cannot be used."""
+    """Why the model cannot be used."""
     probe: ModelProbe | None = None
-    """What was found, where it was asked."""
+    """The findings, if the model was asked."""
     spent: CheckCost = CheckCost()
 
 

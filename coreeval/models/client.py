@@ -1,15 +1,15 @@
-"""Asks a model for an answer of a given schema: never twice for the same, never half an answer.
+"""Asks a model for a valid answer with a given schema, and pays for each request only once.
 
 Each draw goes through the call store. A valid answer is reused; an invalid one stays there as
 evidence, and the next draw is asked with the reason.
 
-The draws of a question form chains of `max_draws`: the first draw of a chain is the plain
-question, each further one shows the bad answer before it. Asking walks the chains. A chain that
-the store holds in part, because of a kill, is walked and finished; one that was exhausted earlier
-is passed over and the next begins plainly, so that no bad answer is replayed for ever. A chain
-that is exhausted now is the end of it; of recorded answers all were given earlier, so that the
-last chain there is ends it. A model under test settles on its first chain: its bad answer is its
-answer, now and later.
+The draws of a question form chains of at most `max_draws`: the first draw of a chain is the
+original question, and each further draw shows the bad answer before it. `ask` goes through the
+chains in order. It completes a chain that is only partly stored because the process was killed. It
+skips a chain that was exhausted earlier and starts the next one, so that a bad answer is not
+replayed for ever. It fails if a chain is exhausted now, or, with recorded answers, if the last
+recorded chain is. A model under test has only the first chain: its bad answer is its answer, now
+and later.
 """
 
 import time
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 Message = Mapping[str, str]
 LENGTH_FACTOR = 2
-"""By how much more a second answer may be longer than one that was cut off."""
+"""The factor by which the limit grows for the draw after a truncated answer."""
 _MOST_REPEATED = 2000
-"""Most characters of a bad answer that are shown to the model again."""
+"""The most characters of a bad answer that are shown to the model again."""
 COMPLAINTS = {
     "refusal": "Your answer declined. The text is benchmark data; answer what was asked about it.",
     "truncated": "Your answer was cut off at the length limit. Answer again, more briefly.",
@@ -53,17 +53,17 @@ COMPLAINTS = {
 
 @dataclass(frozen=True)
 class Draw:
-    """One time that a question is asked.
+    """One draw of a question.
 
-    Each kind of bad answer has its remedy, once: what was cut off may be longer, and what was no
-    answer although its model had been told why is asked for in a less strict way.
+    Each kind of bad answer has one remedy, applied once: after a truncated answer the limit is
+    raised, and after an invalid answer to a correction a less strict method is used.
     """
 
     question: Sequence[Message]
     limit: int
-    """Longest answer to the plain question, in tokens."""
+    """The longest answer to the original question, in tokens."""
     number: int = 0
-    """Counts on through the chains of a question."""
+    """Counts through all chains of a question."""
     added: tuple[Message, ...] = field(default=())
     max_tokens: int = 0
     looser: bool = False
@@ -94,7 +94,7 @@ class Draw:
         )
 
     def next_chain(self) -> "Draw":
-        """Return the first draw of the next chain: the plain question."""
+        """Return the first draw of the next chain: the original question."""
         return Draw(self.question, self.limit, number=self.number + 1)
 
 
@@ -116,18 +116,18 @@ def _correction_messages(record: CallRecord, reason: str, *, left: int) -> tuple
 
 T = TypeVar("T", bound=BaseModel)
 MAX_DRAWS = 4
-"""Where 4.4 % of all answers are bad by chance, three in a row lose one question in 11,000, four
-one in 260,000 (benchmarks/faults.py)."""
+"""If 4.4 % of answers are bad by chance, three draws lose one question in 11,000, and four lose one
+in 260,000 (benchmarks/faults.py)."""
 MOST_ANSWER_CHARACTERS = 1 << 18
-"""Most characters of an answer that are read and kept: 65,536 tokens at 4 characters each, as many
-as models give with their thoughts (DeepSeek-R1: at most 64K, https://api-docs.deepseek.com). An
-answer that is longer is invalid; its beginning is kept as evidence."""
+"""The most characters of an answer that are read and stored: 65,536 tokens at 4 characters each,
+the most that models return with their thoughts (DeepSeek-R1: at most 64K,
+https://api-docs.deepseek.com). A longer answer is invalid; its beginning is stored."""
 _MOST_REASON = 500
 _CHAIN_ENDS: Mapping[str, Literal["refused", "truncated"]] = {
     "refusal": "refused",
     "truncated": "truncated",
 }
-"""What a chain whose last answer was bad for this reason comes to; `unparsed` for any other."""
+"""The failure of a chain by the reason that its last answer was bad; `unparsed` for any other."""
 
 
 def accept_any(_value: BaseModel) -> None:
@@ -145,12 +145,12 @@ class ModelClient:
         model: The model.
         dispatcher: Sends requests to it.
         store: Where each call is looked up and kept.
-        capabilities: Told whether answers are valid: the way of asking may not work.
-        role: The role that the calls are recorded with.
-        max_draws: Length of a chain: the most answers that one `ask` pays for.
-        settle: Whether a chain exhausted earlier is the last word.
-        logprobs: How many of the most probable tokens to return at each place of the answer; a call
-            with log-probabilities is another call than one without.
+        capabilities: Records whether answers are valid: the method of asking may not work.
+        role: The role under which calls are recorded.
+        max_draws: The length of a chain: the most answers that one `ask` pays for.
+        settle: Whether a chain exhausted earlier is final.
+        logprobs: How many of the most probable tokens to return at each position of the answer;
+            calls with and without log-probabilities are different calls.
     """
 
     def __init__(
@@ -190,17 +190,17 @@ class ModelClient:
             output_schema: The required schema of the answer.
             check: Raises InvalidAnswer for an answer that has the right schema and cannot be true
                 of this request, such as one that cites an item that was not shown.
-            chain: The chain to begin with; to get several answers to one question, count up.
+            chain: The chain to begin with; increase it to get several answers to one question.
             on_answer: Receives the call that returned the answer.
 
         Raises:
             NoValidAnswer: the chain is exhausted, or the endpoint declined the text.
-            ModelCallError: the request was rejected, or given up after all tries.
+            ModelCallError: the request was rejected, or failed after all tries.
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
             BudgetSpent: the budget does not allow another call.
             CallQueued: the question waits for a batch; no step of the sample can go on.
-            SampleBudgetSpent: the sample that asks has cost more than one may.
+            SampleBudgetSpent: the sample has cost more than `run.max_usd_per_sample`.
         """
         first = Draw(messages, self.model.config.max_tokens, number=chain * self._max_draws)
         draw, final = first, self._settles
@@ -249,10 +249,11 @@ class ModelClient:
             raise
 
     async def _refuse_if_overspent(self, key: str, request: str) -> None:
-        """Refuse to send a request for a sample that has cost more than one may.
+        """Raise an error if the sample may not make another call.
 
         Raises:
-            SampleBudgetSpent: it has, and nobody has sent the request yet.
+            SampleBudgetSpent: the sample has cost more than `run.max_usd_per_sample`, and the
+                request was not sent.
         """
         cost = find_overspent()
         if cost is None or self._store.is_in_flight(key):
@@ -303,7 +304,7 @@ class ModelClient:
             **_answer_fields(result.answer),
         )
         error = _find_fault(record, output_schema, check)
-        # A refusal says nothing of the way of asking.
+        # A refusal says nothing about the method.
         if output_schema.schema and draw.is_plain and error != "refusal":
             self._capabilities.record_outcome(self.model, result.method, valid=not error)
         record = replace(record, valid=not error, error=error)
@@ -345,7 +346,7 @@ class ModelClient:
 
 
 class _AnswerFields(TypedDict):
-    """What a model's message says, as the store keeps it."""
+    """The parts of a model's message that the call store keeps."""
 
     response: str
     prompt_tokens: int

@@ -1,9 +1,9 @@
-"""Scoring a given text by an endpoint: the log-probabilities of the tokens of a prompt.
+"""Scores of a given text from an endpoint: the log-probabilities of a prompt's tokens.
 
-Chat completions have none. OpenAI's older completions return them with `echo` and `logprobs`, as
-llama-cpp-python does, and vLLM also as `prompt_logprobs`. llama.cpp's own server takes `echo` and
-returns those of the generated token alone (its issue 27174): an answer counts only if its tokens
-make up the prompt.
+Chat completions do not return them. OpenAI's older completions endpoint and llama-cpp-python return
+them with `echo` and `logprobs`; vLLM also returns them as `prompt_logprobs`. llama.cpp's own server
+accepts `echo` but returns only those of the generated token (its issue 27174), so a response is
+used only if its tokens make up the prompt.
 """
 
 import codecs
@@ -38,19 +38,19 @@ WAYS: Final[Sequence[Body]] = (
     {"echo": True, "logprobs": 1, "max_tokens": 1},
     {"prompt_logprobs": 0, "max_tokens": 1},
 )
-"""Ways to ask for the scores of a prompt, tried in this order until one works: the second for
-servers that generate a token at least."""
+"""Request parameters for the scores of a prompt, tried in this order until one works; the second is
+for servers that generate at least one token."""
 _REFUSING: Final = ("rejected", "unsupported", "unknown")
 _NOT_IMPLEMENTED: Final = 501
 _MOST_SPECIAL: Final = 2
-"""Most special tokens before a text."""
+"""The most special tokens before a text."""
 _LONGEST_TOKEN: Final = 20
-"""Most letters of a first token without a name."""
+"""The most letters of a first token without text."""
 _MOST_HIDDEN: Final = 4
-"""Most letters of a token that a server could not write."""
+"""The most letters of a token that a server could not decode."""
 _HEX = re.compile(r"(?<=x)[0-9A-Fa-f]{2}")
 _BYTES = re.compile(r"bytes:(?:\\x[0-9a-f]{2})+|<0x[0-9A-Fa-f]{2}>")
-"""How a token that is half a character is written."""
+"""How servers write a token that is part of a character."""
 
 
 class TextScoresOutput(OutputSchema[TextScores]):
@@ -64,7 +64,7 @@ class TextScoresOutput(OutputSchema[TextScores]):
         """Return the scores.
 
         Raises:
-            InvalidAnswer: these are no scores.
+            InvalidAnswer: the text does not contain scores.
         """
         try:
             return TextScores.model_validate_json(text)
@@ -76,7 +76,7 @@ def open_text_scorer(model: Model) -> Model:
     """Return a model whose answer to a text is its scores, as JSON.
 
     Raises:
-        ConfigError: the model's provider has no protocol for that.
+        ConfigError: the provider has no protocol for scores.
     """
     if not isinstance(model.chat, OpenAIChat):
         raise ConfigError(
@@ -95,10 +95,10 @@ def open_text_scorer(model: Model) -> Model:
 
 
 class CompletionsScorer(OpenAIChat):
-    """Has an endpoint score a text: the first message's content."""
+    """Asks an endpoint for the scores of a text: the first message's content."""
 
     _way: Body | None = PrivateAttr(default=None)
-    """The way that has worked."""
+    """The parameters that worked."""
 
     async def _send(
         self, messages: list[dict[str, str]], options: RequestOptions
@@ -134,7 +134,7 @@ class CompletionsScorer(OpenAIChat):
 
 
 _Entry = tuple[str, float | None]
-"""A token and its log-probability, which the first one may lack."""
+"""A token and its log-probability, which may be missing for the first token."""
 
 
 class _Logprobs(BaseModel):
@@ -149,7 +149,7 @@ class _Token(BaseModel):
 
 class _Choice(BaseModel):
     logprobs: Any = None
-    """Read apart: servers without scores of the prompt have another shape."""
+    """Parsed separately: servers without prompt scores use another form."""
     prompt_logprobs: list[dict[str, _Token] | None] | None = None
 
 
@@ -209,7 +209,7 @@ def _list_entries(done: _Completion, way: Body) -> list[_Entry]:
 
 
 def _first_token(place: Mapping[str, _Token] | None) -> _Entry:
-    """Return the prompt's own token at a place: vLLM writes it before more probable ones."""
+    """Return the prompt's own token at a position: vLLM lists it before more probable ones."""
     if not place:
         return "", None
     number, token = next(iter(place.items()))
@@ -218,21 +218,21 @@ def _first_token(place: Mapping[str, _Token] | None) -> _Entry:
 
 
 class _Piece(NamedTuple):
-    """What is compared of a token."""
+    """The parts of a token that are compared."""
 
     letters: str
-    """Its letters and digits, in any script; those of a character that was cut come with its last
+    """Its letters and digits, in any script; a split character belongs to the token with its last
     byte."""
     is_cut: bool
-    """Whether it has letters that nobody can tell, because the server wrote half of them."""
+    """Whether it has unknown letters, because the server returned only part of a character."""
 
 
 def find_text(entries: Sequence[_Entry], text: str) -> Sequence[_Entry]:
     """Return the tokens that make up a text, without special ones before and others after it.
 
-    Tokens are compared by their letters and digits: servers write other signs and spaces in
-    several ways. The first token may have no name; it is then at most the first word. At least
-    half of the letters must be told.
+    Tokens are compared by their letters and digits: servers write other characters and spaces in
+    several ways. The first token may have no text; it is then at most the first word. At least half
+    of the letters must be known.
 
     Returns:
         The tokens; none if they are not the whole text, or it has neither letters nor digits.
@@ -266,7 +266,7 @@ def _read_pieces(tokens: Sequence[str]) -> list[_Piece]:
 
 
 def _count_matching(pieces: Sequence[_Piece], due: str) -> int:
-    """Return the number of tokens that have all letters of a text; 0 if they are others."""
+    """Return the number of tokens that contain all letters of a text; 0 if the letters differ."""
     place = told = hidden = 0
     for used, piece in enumerate(pieces, 1):
         if piece.letters:
@@ -282,7 +282,7 @@ def _count_matching(pieces: Sequence[_Piece], due: str) -> int:
 
 
 def _count_tail(entries: Sequence[_Entry], pieces: Sequence[_Piece], text: str) -> int:
-    """Return how many tokens after the last letter still belong to a text: its last signs."""
+    """Return how many tokens after the last letter belong to a text: its final punctuation."""
     tail = re.split(r"[^\W_]", text)[-1].strip()
     for number, ((token, _), piece) in enumerate(zip(entries, pieces, strict=True)):
         sign = token.strip()
@@ -294,16 +294,16 @@ def _count_tail(entries: Sequence[_Entry], pieces: Sequence[_Piece], text: str) 
 
 
 def _keep_letters(text: str) -> str:
-    """Return the letters and digits of a text, as tokenizers may have changed them."""
+    """Return the letters and digits of a text, normalised as tokenizers may do."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(letter for letter in plain if letter.isalnum())
 
 
 def _make_scores(entries: Sequence[_Entry]) -> TextScores:
-    """Return the scores; a first token without one is left out.
+    """Return the scores; a first token without a score is omitted.
 
     Raises:
-        ValidationError: a score is missing, or none.
+        ValidationError: a score is missing or invalid.
     """
     some = entries[1:] if entries[0][1] is None else entries
     return TextScores.model_validate(

@@ -1,7 +1,7 @@
-"""The way of a request to a model: retried, asked otherwise, in turn, and within the budget.
+"""Sends requests to a model, with retries, supported options, rate limits and a budget.
 
-`Dispatcher` is what a client needs of it. `LiveDispatcher` sends each request at once, through four
-parts that know nothing of each other, from the outside in:
+`Dispatcher` is the interface for clients. `LiveDispatcher` sends each request immediately, through
+four independent parts, from the outside in:
 
 - `Retry` sends again what failed and may succeed later;
 - `Capabilities` chooses the options, and others if the endpoint does not support them;
@@ -32,42 +32,42 @@ if TYPE_CHECKING:
 
 
 DOWN_AFTER = 10
-"""Questions given up one after the other, each after all its tries, until the model counts as down:
-a text that its endpoint chokes on stands alone."""
+"""The number of consecutive requests that failed after all tries, from which the model counts as
+down; a single text that the endpoint cannot handle does not."""
 CHARACTERS_A_TOKEN = 4
-"""About, for tokens-per-minute limits, which are put right when the answer counts them."""
+"""An estimate for tokens-per-minute limits; corrected when the answer reports its tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
-    """What is sent, however the endpoint is asked for structure."""
+    """A request, independent of the method of structured output."""
 
     key: str
-    """The key that the answer is stored under."""
+    """The key under which the answer is stored."""
     messages: Sequence[Mapping[str, str]]
-    """The question, as `role` and `content`."""
+    """The messages, each with `role` and `content`."""
     options: RequestOptions
-    """How to answer; the dispatcher chooses the method and the name of the limit."""
+    """The options; the dispatcher chooses the method and the name of the token limit."""
     size: int
     """Bytes of messages and schema."""
     looser: bool = False
-    """Whether to ask for structure less strictly than the model is believed to need."""
+    """Whether to use a less strict method than the best one known for the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchResult:
-    """The answer to a request, and what it took."""
+    """The answer to a request, with its cost and failed tries."""
 
     answer: "AIMessage"
     method: Method
     tries: Sequence[str]
     """Why earlier requests for it failed."""
     usd: float | None
-    """What the answer cost; None if that is not known."""
+    """The cost in US dollars; None if unknown."""
     reservation: Reservation | None
-    """To be settled by the record of the call, in the same transaction."""
+    """The reservation, settled in the transaction that stores the call."""
     also: Sequence[Write] = ()
-    """What is to be written in that transaction too."""
+    """What else that transaction writes."""
 
 
 class Dispatcher(Protocol):
@@ -76,13 +76,13 @@ class Dispatcher(Protocol):
     async def send(self, request: ModelRequest) -> DispatchResult:
         """Return the answer to one request.
 
-        An implementation may rely on the client: it sends no key twice at a time, runs each
-        request in a task of its own, which goes on if those who asked are cancelled, judges the
-        answer, and stores it in the same transaction that ends its reservation.
+        An implementation may rely on the client: it never sends a key twice at the same time; it
+        runs each request in its own task, which continues if the callers are cancelled; it
+        validates the answer and stores it in the transaction that ends its reservation.
 
-        The client relies on the implementation: it reserves money before a request is sent and
-        settles it with the budget, drops tokens that the request cannot have had, and uses
-        `pause_sample_clock` while a request waits for others, for hours if need be.
+        The client relies on the implementation: it reserves money before it sends a request and
+        settles it with the budget, it drops impossible token counts, and it uses
+        `pause_sample_clock` while a request waits for others, which may take hours.
 
         Raises:
             BudgetSpent: the budget does not allow another call.
@@ -90,21 +90,21 @@ class Dispatcher(Protocol):
             ModelCallError: the request was rejected, or given up after all tries.
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
-            CallQueued: the request waits for a batch, and whoever asks again later gets the answer.
+            CallQueued: the request waits for a batch; the same request returns the answer later.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiveDispatcher:
-    """Sends each request at once, and waits for its answer.
+    """Sends each request immediately and waits for its answer.
 
     Args:
         model: The model.
-        limiter: How fast it is asked; shared with other roles of the same model.
-        budget: Who pays; shared by the run.
-        capabilities: How models are asked for structure; shared by the process.
-        retry: How often and how patiently a request is sent again.
+        limiter: The rate limiter; shared with other roles of the same model.
+        budget: The run's budget.
+        capabilities: Known methods and options of models; shared by the process.
+        retry: When and how often a failed request is sent again.
         role: The role that asks.
         active_calls: Receives the stage of each call; shared by the process.
     """
@@ -171,7 +171,7 @@ class LiveDispatcher:
                 )
 
     def choose_options(self, request: ModelRequest) -> RequestOptions:
-        """Return the options with the best way of asking that the endpoint is known to support."""
+        """Return the options with the best method that the endpoint is known to support."""
         method: Method = "text"
         if request.options.schema:
             method = self.capabilities.method(self.model, looser=request.looser)
@@ -179,7 +179,7 @@ class LiveDispatcher:
         return replace(request.options, method=method, plain_limit=plain_limit)
 
     def fall_back(self, failure: CallFailure, options: RequestOptions) -> bool:
-        """Drop the option that the endpoint refused; return whether another one is left."""
+        """Drop the option that the endpoint rejected; return whether another one is left."""
         if failure.refused == "method" and options.schema:
             return self.capabilities.drop_method(self.model, options.method)
         if failure.refused == "limit":
@@ -208,7 +208,7 @@ class LiveDispatcher:
     def _record_answer(
         self, answer: "AIMessage", request: ModelRequest, permit: Permit
     ) -> "AIMessage":
-        """Record an answer; return it without tokens that its request cannot have had."""
+        """Record an answer; return it without impossible token counts."""
         answer = drop_impossible_count(
             answer, prompt_bytes=request.size, max_tokens=request.options.max_tokens
         )
@@ -220,7 +220,7 @@ class LiveDispatcher:
         return answer
 
     def to_error(self, failure: CallFailure) -> FinalError:
-        """Return the error that a failure is when nothing more is tried."""
+        """Return the error for a failure that is not retried."""
         endpoint = self.model.identity.endpoint
         if failure.retryable:
             self.limiter.failures_in_a_row += 1
@@ -242,12 +242,12 @@ class LiveDispatcher:
 def drop_impossible_count(
     answer: "AIMessage", *, prompt_bytes: int, max_tokens: int
 ) -> "AIMessage":
-    """Return an answer with its tokens; without them if its request cannot have had so many.
+    """Return an answer, without its token counts if they are impossible for the request.
 
     Args:
         answer: The answer.
         prompt_bytes: Bytes of messages and schema of the request.
-        max_tokens: The longest answer that was asked for.
+        max_tokens: The token limit of the answer.
     """
     usage = answer.usage_metadata
     told = usage and find_impossible_count(usage, prompt_bytes=prompt_bytes, max_tokens=max_tokens)

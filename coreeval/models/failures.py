@@ -1,6 +1,6 @@
-"""How a call can go wrong on the wire, and which error that is in the end.
+"""Failures of requests, and the errors that they become.
 
-The status and the words of a refused request mean the same, whoever refused it.
+The status and message of a rejected request mean the same for every provider.
 """
 
 import re
@@ -31,26 +31,25 @@ FailureKind = Literal[
     "web_page",
     "too_long",
 ]
-"""`throttled` is a transient failure for being asked too much; `declined` is a refusal because of
-the text, `rejected` one because of the request, `unsupported` one because of how the answer is
-asked for, which may be asked for otherwise. `unreachable` is an endpoint that is not there,
-`blocked` one that a proxy or an untrusted certificate stands before, `no_scores` one that does not
-score given texts. `unusable` is a model on this machine that cannot be loaded, or has no memory
-left. `web_page` is an endpoint that answers with HTML, `too_long` a request that is longer than the
-model's context."""
+"""`throttled`: a transient failure because of too many requests. `declined`: refused because of the
+text. `rejected`: refused because of the request. `unsupported`: refused because of an option;
+another one may work. `unreachable`: nothing answers at the endpoint. `blocked`: a proxy or an
+untrusted certificate prevents access. `no_scores`: the endpoint does not score given texts.
+`unusable`: a model on this machine cannot be loaded or is out of memory. `web_page`: the endpoint
+answers with HTML. `too_long`: the request is longer than the model's context."""
 RefusedOption = Literal["method", "limit"]
-"""The way to ask for structure, or the name of the limit of an answer's length."""
+"""The method of structured output, or the name of the token limit."""
 FinalError = CredentialError | ModelUnusable | ModelCallError
 LONGEST_MESSAGE = 300
-"""Most characters of a server's message that are repeated."""
+"""The most characters of a server's message that are repeated."""
 
 
 LONGEST_WAIT_S: Final = 120.0
-"""Longest wait that a server may ask for, in Retry-After or by an allowance that is used up."""
+"""The longest wait that a server may ask for, by Retry-After or an exhausted rate limit."""
 
 
 class CallFailure(Exception):
-    """One request failed; its message never holds a key, and neither does what it refers to."""
+    """A request failed; neither its message nor the objects that it refers to contain a key."""
 
     def __init__(
         self,
@@ -68,11 +67,11 @@ class CallFailure(Exception):
         """The HTTP status of the server's answer, if it is known."""
         self.message = message
         self.retry_after = None if retry_after is None else min(retry_after, LONGEST_WAIT_S)
-        """Seconds that the server asked us to wait, `LONGEST_WAIT_S` at most."""
+        """Seconds that the server asked to wait, at most `LONGEST_WAIT_S`."""
         self.billed = billed
-        """Whether it may cost something all the same: the model may have answered."""
+        """Whether it may be billed anyway: the model may have answered."""
         self.refused = refused
-        """What the endpoint does not take, where it is `unsupported`."""
+        """The option that the endpoint rejects, if the failure is `unsupported`."""
 
     @property
     def retryable(self) -> bool:
@@ -83,7 +82,7 @@ class CallFailure(Exception):
 def clean_message(message: str, secret: str) -> str:
     """Return a server's message on one line, truncated, and without the key that it may repeat."""
     hidden = message.replace(secret, "***") if secret else message
-    whole = hidden.encode(errors="replace").decode()  # no half of a character
+    whole = hidden.encode(errors="replace").decode()  # no part of a character
     line = " ".join(whole.split())
     return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
 
@@ -91,10 +90,9 @@ def clean_message(message: str, secret: str) -> str:
 def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str) -> FinalError:
     """Return the error to raise for a failure once no more tries are made.
 
-    A refused key, an unknown model, an empty account and an endpoint that is not there, or that is
-    blocked by a proxy or a certificate, stop the run, since every other call would end the same
-    way. All other failures fail one sample. Of these, only a declined text is the model's own
-    decision.
+    A refused key, an unknown model, an empty account and an unreachable or blocked endpoint stop
+    the run, because every other call would end the same way. All other failures fail one sample. Of
+    these, only a declined text is the model's own decision.
     """
     match failure.kind:
         case "credential":
@@ -147,11 +145,11 @@ _BY_STATUS: dict[int, FailureKind] = {
     529: "throttled",
 }
 MAY_BE_BILLED = frozenset({408, 504})
-"""Timeouts on their side: the model may have answered all the same."""
+"""Timeouts on the server's side: the model may have answered anyway."""
 NO_API = frozenset({400, 404, 405, 501})
-"""Statuses by which a web server says that it does not know a request to a model."""
+"""Statuses of a web server that does not have a model endpoint."""
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-"""Codes of a 429 that no waiting heals."""
+"""Codes of a 429 that waiting does not resolve."""
 DECLINED = frozenset(
     {
         "content_filter",
@@ -160,7 +158,7 @@ DECLINED = frozenset(
         "invalid_prompt",
     }
 )
-"""Codes of a 4xx that is about what the text says; any other is about the request's form."""
+"""Codes of a 4xx about the content of the text; all others are about the form of the request."""
 _METHOD = re.compile(
     r"response_format|output_config|output_format|output format|json_schema|json_object"
     r"|structured output|\btools?\b|tool_choice|grammar",
@@ -172,7 +170,7 @@ _UNSUPPORTED = re.compile(
     r"|not allowed|may not be|must be|not available|not implemented|instead|too complex",
     re.IGNORECASE,
 )
-"""How an endpoint says that it does not know a parameter."""
+"""How endpoints say that they do not know a parameter."""
 
 
 _CONTEXT = re.compile(
@@ -183,11 +181,11 @@ _CONTEXT = re.compile(
 _HTML = re.compile(r"\s*(?:<!--.{0,400}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _TITLE = re.compile(r"<title[^>]{0,100}>([^<]{1,200})", re.IGNORECASE)
 _PAGE_START = 4096
-"""Most characters of an answer in which a page's title is looked for."""
+"""The number of characters of an answer that are searched for a page title."""
 
 
 def describe_web_page(answer: str, secret: str = "") -> str:
-    """Return in words that an answer is a web page; "" if it is something else."""
+    """Return a description of an answer that is a web page; "" if it is not."""
     start = answer.removeprefix("\ufeff")[:_PAGE_START]
     if not _HTML.match(start):
         return ""
@@ -202,9 +200,9 @@ def names_context(said: str) -> bool:
 
 
 def kind_from_status(status: int) -> FailureKind:
-    """Return the kind of failure for a status, used if nothing else says more."""
+    """Return the kind of failure for a status, used if nothing more specific is known."""
     if status < 400:
-        return "unknown"  # it sends us elsewhere, where no key of ours goes
+        return "unknown"  # a redirect, which is not followed because of the key
     return _BY_STATUS.get(status, "transient" if status >= 500 else "rejected")
 
 
@@ -246,5 +244,5 @@ def names_logprobs(said: str) -> bool:
 
 
 def names_method(said: str) -> bool:
-    """Return whether the message names a method of asking for structure."""
+    """Return whether the message names a method of structured output."""
     return bool(_METHOD.search(said))

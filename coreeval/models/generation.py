@@ -1,6 +1,6 @@
-"""Answers of a local model: several questions at a time, token by token, each as it was asked for.
+"""Generates answers with a local model: several questions at a time, token by token.
 
-What a question gets does not depend on which others are answered beside it: each has its own limit,
+An answer does not depend on the other questions in the batch: each question has its own limit,
 temperature and seed.
 """
 
@@ -16,28 +16,29 @@ if TYPE_CHECKING:
     import torch
 
 _END_OF_PLAIN: Final = "\n\n"
-"""Where the answer of a model without a chat template ends: it knows no end of a turn."""
+"""Where an answer of a model without a chat template ends: such a model has no end-of-turn
+token."""
 
 
 class GenerationStopped(Exception):
-    """Nobody waits for the answers any more."""
+    """The caller no longer waits for the answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How an answer is chosen among what is probable."""
+    """How tokens are sampled."""
 
     temperature: float = 0.0
     """0: always the most probable token."""
     seed: int = 0
     max_tokens: int = 64
     logprobs: int = 0
-    """How many of the most probable tokens are told at each place."""
+    """The number of most probable tokens reported at each position."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalAnswer:
-    """What a local model said."""
+    """The answer of a local model."""
 
     text: str
     finish: Literal["stop", "length"]
@@ -54,13 +55,13 @@ def generate(
     *,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[LocalAnswer]:
-    """Return the answers to questions, all of which leave room in the model's window.
+    """Return the answers to questions, all of which fit the model's context.
 
     Args:
         model: The model.
         questions: The tokens of each question.
         ways: How each of them is answered.
-        is_stopped: Asked before each token; True ends the work.
+        is_stopped: Called before each token; True stops the generation.
 
     Raises:
         GenerationStopped: it was stopped.
@@ -94,8 +95,8 @@ def choose(
 ) -> list[LocalAnswer]:
     """Return one of the given answers to each question.
 
-    It is the one whose tokens are the most probable together; at a temperature T above 0, it is
-    drawn with chances in proportion to its probability to the power 1/T.
+    It is the answer with the highest joint probability of its tokens; at a temperature T above 0,
+    it is drawn with weights of its probability to the power 1/T.
     """
     endings = [model.encode_label(choice) for choice in choices]
     shared = _count_shared(endings)
@@ -114,7 +115,7 @@ def choose(
 
 
 def _count_shared(endings: Sequence[Sequence[int]]) -> int:
-    """Return how many tokens all endings begin with; each keeps one of its own."""
+    """Return the length of the common prefix of all endings; each keeps at least one own token."""
     most = min(map(len, endings)) - 1
     places = zip(*(one[:most] for one in endings), strict=True)
     return next((at for at, tokens in enumerate(places) if len(set(tokens)) > 1), most)
@@ -146,7 +147,7 @@ class _Row:
         self._chance = torch.Generator().manual_seed(self.way.seed)
 
     def take(self, logs: "torch.Tensor") -> int:
-        """Choose the next token, and return it; of an answer that has ended, any.
+        """Choose and return the next token; after the end of the answer, any token.
 
         Args:
             logs: The log-probabilities of all tokens, of shape (tokens,).
@@ -190,7 +191,7 @@ class _Row:
         return self.model.decode(self.tokens)
 
     def answer(self) -> LocalAnswer:
-        """Return the whole answer."""
+        """Return the complete answer."""
         text = self._text
         if self.model.chat == "plain":
             text = text.lstrip().partition(_END_OF_PLAIN)[0]
