@@ -1,4 +1,4 @@
-"""Models behind one seam: `provider:name` is opened, asked through the call store, and closed."""
+"""Models of all providers behind one interface, asked through the call store."""
 
 from coreeval.models.activity import CallRef, record_calls
 from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput

@@ -1,8 +1,8 @@
-"""Weights on this machine as a chat model: `hf:PATH` is asked like any provider, without a network.
+"""Weights on this machine as a chat model: `hf:PATH` works like any provider, without a network.
 
-Weights are loaded once a process, when the first question is sent. Requests that wait together are
-answered together. A question with fixed answers, such as that for a label, gets the most probable
-of them (`structured: text` has it answered in words).
+Weights are loaded once per process, at the first request. Requests that wait at the same time are
+answered in one batch. For a question with a fixed set of answers, such as a label, the answer is
+the most probable one (with `structured: text` the model writes it).
 """
 
 import asyncio
@@ -50,18 +50,18 @@ from coreeval.models.weights import EXTRA, Weights, find_weights, require_memory
 from coreeval.tools.extras import check_extra
 
 _WINDOW: Final = 1 << 20
-"""The window of a model that names none, in tokens."""
+"""The context length, in tokens, of a model whose config has none."""
 
 
 class LocalOptions(Section):
-    """What `extra` of a local model may have."""
+    """The settings in `extra` of a local model."""
 
     device: str = "auto"
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
     hub: bool = False
-    """Whether the weights may be fetched from Hugging Face."""
+    """Whether the weights may be downloaded from Hugging Face."""
     batch: Count = 8
-    """The most questions that are answered at a time."""
+    """The most questions in one batch."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Place:
 
     @property
     def needed(self) -> int:
-        """The bytes of the weights on the device, without what questions add."""
+        """The bytes of the weights on the device, excluding activations."""
         return self.weights.parameters * (4 if self.device == "cpu" else 2)
 
     @property
@@ -82,13 +82,13 @@ class _Place:
 
 
 _LOADED: dict[tuple[str, str], LocalModel] = {}
-"""The models of this process."""
+"""The loaded models of this process."""
 _TURNS: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-"""One model answers at a time on a device."""
+"""Only one model at a time runs on a device."""
 
 
 def open_hf(config: ModelConfig, _env: Mapping[str, str]) -> Model:
-    """Open weights on this machine; their files are read, and nothing is loaded.
+    """Open weights on this machine: read their files without loading them.
 
     Raises:
         UsageError: there are no weights, they are not whole, or torch is not installed.
@@ -113,7 +113,7 @@ def check_memory(config: ModelConfig) -> None:
     """Check that a local model fits into memory, unless it is loaded.
 
     Raises:
-        UsageError: it does not fit; the message has both sizes.
+        UsageError: it does not fit; the message has the needed and the free bytes.
     """
     place = _find_place(config)
     if place.key not in _LOADED:
@@ -156,18 +156,18 @@ def _find_place(config: ModelConfig) -> _Place:
 class _Asked:
     messages: Sequence[Mapping[str, str]]
     choices: tuple[str, ...]
-    """The only answers there are; empty where it is answered in words."""
+    """The fixed set of answers; empty if the model writes its answer."""
     way: Sampling
 
 
 class LocalChat(ChatModel):
-    """Asks one model on this machine."""
+    """The chat model of weights on this machine."""
 
     place: _Place
     at_a_time: int
 
     async def answer(self, messages: list[dict[str, str]], options: RequestOptions) -> AIMessage:
-        """Return the answer of one request; it may wait long for its turn.
+        """Return the answer to one request, which may wait long for its turn.
 
         Raises:
             CallFailure: the question is too long for the model, or the model cannot be used.
@@ -191,7 +191,7 @@ class LocalChat(ChatModel):
         return answer
 
     def _sampling(self, messages: list[dict[str, str]], options: RequestOptions) -> Sampling:
-        """Return how to answer: draws of a question differ, and each is the same every time."""
+        """Return the sampling options: draws of a question differ, and each is reproducible."""
         said = json.dumps([self.settings.seed or 0, options.draw, messages]).encode()
         return Sampling(
             temperature=self.settings.temperature or 0.0,
@@ -202,7 +202,7 @@ class LocalChat(ChatModel):
 
 
 def _list_choices(schema: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the answers of a schema with a single property that is one of given words."""
+    """Return the allowed words of a schema whose only property is one of them."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or len(properties) != 1:
         return ()
@@ -220,11 +220,11 @@ _Waiting = tuple[_Asked, "asyncio.Future[LocalAnswer]"]
 
 @dataclass
 class LocalQueue:
-    """The questions to one model: those that wait together are answered together."""
+    """The requests to one model: those that wait at the same time form a batch."""
 
     place: _Place
     batch: int
-    """The most questions at a time; halved where memory is short."""
+    """The most questions in a batch; halved if memory runs out."""
     _waiting: list[_Waiting] = field(default_factory=list)
     _work: "asyncio.Task[None] | None" = None
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -242,13 +242,13 @@ class LocalQueue:
         return await future
 
     async def close(self) -> None:
-        """Stop before the next token; whoever still waits is told."""
+        """Stop before the next token; waiting callers get an error."""
         self._stopped.set()
         if self._work is not None:
             await asyncio.gather(self._work, return_exceptions=True)
 
     async def _answer_waiting(self) -> None:
-        await asyncio.sleep(0)  # questions that are sent in the same turn come together
+        await asyncio.sleep(0)  # requests of the same loop iteration form one batch
         while self._waiting:
             some = self._take()
             asked = [one for one, _ in some]
@@ -296,7 +296,7 @@ class LocalQueue:
     def _ask(
         self, model: LocalModel, tokens: Sequence[Sequence[int]], asked: Sequence[_Asked]
     ) -> list[LocalAnswer]:
-        """Answer questions of one kind; where memory is short, half of them at a time."""
+        """Answer questions of one kind; if memory runs out, in batches half as large."""
         if not asked:
             return []
         try:
@@ -334,7 +334,7 @@ class LocalQueue:
 
 
 def _settle(future: "asyncio.Future[LocalAnswer]", said: LocalAnswer | BaseException) -> None:
-    if future.done():  # whoever asked was cancelled
+    if future.done():  # the caller was cancelled
         return
     if isinstance(said, LocalAnswer):
         future.set_result(said)

@@ -1,8 +1,8 @@
-"""The way to an endpoint: HTTP client, proxy, certificates, and connection failures.
+"""Connections to endpoints: HTTP client, proxy, certificates, and connection failures.
 
-The client that the SDKs are given goes straight to aiohttp, with what they look at of httpx2. At
-each request httpx2 merges URL, headers, cookies and redirects, between an SDK that has done so and
-aiohttp that does it again: a quarter of what a request takes.
+The SDKs get a client that has the parts of httpx2's interface that they use and calls aiohttp
+directly. For each request, httpx2 would merge URL, headers, cookies and redirects, which the SDK
+did before and aiohttp does again: a quarter of the request's CPU time.
 """
 
 import errno
@@ -136,9 +136,9 @@ def name_proxy_variables() -> str:
 
 
 _ENOUGH_FILES = 4096
-"""Three endpoints with the most requests in flight that a config may ask for, and a run's files."""
+"""Enough for three endpoints with the highest configurable concurrency, and a run's files."""
 _KEPT_FILES = 100
-"""Of few: for databases, news, pictures and what Python opens."""
+"""If few files may be open: for databases, news, figures and Python itself."""
 
 
 def connections_allowed() -> int:
@@ -163,23 +163,23 @@ def connections_allowed() -> int:
 
 
 MOST_LISTED = 128
-"""Parts of an answer, such as choices, of which one is asked for."""
+"""The most parts of an answer, such as choices; one is requested."""
 _KEEP_ALIVE_S = 5.0
-"""As httpx2 does: servers let go of idle connections a little later."""
+"""The same as in httpx2: servers close idle connections a little later."""
 parse_url = lru_cache(maxsize=64)(httpx2.URL)
 
 
 class HttpClient(httpx2.AsyncClient):
-    """Sends what an SDK has made ready: one URL with all its headers, and a body in bytes.
+    """Sends the requests that an SDK prepared: a URL, all headers, and a body in bytes.
 
-    Made in the event loop that it is used in.
+    It is created in the event loop in which it is used.
 
     Args:
-        url: The endpoint, for the proxy that the environment names for it.
-        ca_file: PEM file of the authorities that are trusted; None for the system's.
+        url: The endpoint, for selecting the proxy of the environment.
+        ca_file: PEM file of trusted certificate authorities; None for the system's.
 
     Raises:
-        ConfigError: the proxy or the certificates that are named cannot be used.
+        ConfigError: the named proxy or certificates cannot be used.
     """
 
     def __init__(self, url: str, ca_file: str | None) -> None:
@@ -211,10 +211,10 @@ class HttpClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **_options: object) -> httpx2.Response:
         """Return a response with its whole body; redirects are returned, not followed.
 
-        This holds whatever an SDK asks for: the body holds a prompt, and the headers a key.
+        The SDK cannot change this, because the body contains a prompt and the headers a key.
 
         Raises:
-            httpx2.RequestError: there is no response, or its body is broken or too long.
+            httpx2.RequestError: there is no response, or its body is invalid or too long.
         """
         timeout = request.extensions["timeout"]
         try:
@@ -251,7 +251,7 @@ class HttpClient(httpx2.AsyncClient):
 
 
 class _ResponseStream(httpx2.AsyncByteStream):
-    """A body as aiohttp reads it."""
+    """A response body that is read by aiohttp."""
 
     def __init__(self, content: aiohttp.StreamReader) -> None:
         self._content = content
@@ -262,7 +262,7 @@ class _ResponseStream(httpx2.AsyncByteStream):
 
 
 def encode_body(words: object) -> bytes:
-    """Return a request body as bytes, since an SDK walks through any other type."""
+    """Return a request body as bytes; an SDK would process any other type."""
     try:
         return orjson.dumps(words)
     except TypeError as error:
@@ -272,7 +272,7 @@ def encode_body(words: object) -> bytes:
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 _NO_TLS = "it does not speak TLS; is its address http:// instead of https://?"
 _REFUSING = {"401", "403", "407"}
-"""How a proxy says that it lets nobody through."""
+"""How proxies say that they refuse a connection."""
 
 
 def to_connection_failure(error: BaseException, secret: str) -> CallFailure:
@@ -305,7 +305,7 @@ def _list_causes(error: BaseException) -> list[BaseException]:
 
 
 def _find_barrier(cause: BaseException) -> str:
-    """Return which certificate or proxy blocks the connection for good, or "" if none does."""
+    """Return which certificate or proxy blocks the connection permanently; "" if none does."""
     if isinstance(cause, aiohttp.ClientError):
         return ""  # it repeats its cause
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -322,7 +322,7 @@ def _speaks_no_tls(cause: BaseException) -> bool:
 
 
 def _is_not_connected(cause: BaseException) -> bool:
-    """Return whether no connection was made; one that broke later does not count."""
+    """Return whether no connection was made, as opposed to one that broke later."""
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
         return not isinstance(cause.__cause__, aiohttp.ClientError)
     if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):

@@ -1,7 +1,7 @@
-"""Any chat model that LangChain knows: its requests, and how its answers and errors are read.
+"""Any chat model of LangChain: sends requests, and reads answers and errors.
 
-One request brings one answer as JSON text. A schema is bound once; what the model said is kept as
-it stands and parsed by the client.
+A request returns one answer as JSON text. A schema is bound once; the model's text is kept
+unchanged and parsed by the client.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ from coreeval.models.model import (
 from coreeval.tools.http import parse_retry_after
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
-"""Under which names packages tell why an answer ended."""
+"""The names under which packages report why an answer ended."""
 _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -204,21 +204,22 @@ def _find_header(response: object, name: str) -> str | None:
 
 
 Asked = Runnable[list[dict[str, str]], dict[str, object]]
-"""Takes messages, gives what the model said as `raw`."""
+"""Receives messages and returns the model's message as `raw`."""
 
 
 class LangChainClient:
-    """The models of one chat, by their longest answer.
+    """The instances of one chat model by token limit.
 
     Args:
-        make: Makes the model for a longest answer.
+        make: Creates the model for a token limit.
     """
 
     def __init__(self, make: Callable[[int], BaseChatModel]) -> None:
         self._make = make
         self._models: dict[int, BaseChatModel] = {}
         self._bound: dict[tuple[int, str, int], tuple[Mapping[str, object], Asked]] = {}
-        """By the schema's identity, the method and the limit; the schema is kept so it stays."""
+        """By the schema's identity, the method and the limit; the schema is kept, so its id stays
+        valid."""
 
     def bind(self, options: RequestOptions) -> Asked:
         """Return a runnable that asks the model with the given options.

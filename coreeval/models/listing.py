@@ -1,8 +1,8 @@
-"""Asking an endpoint which models it has: free, and it tells most mistakes before a run begins.
+"""Asks an endpoint for its models: this is free and reveals most mistakes before a run.
 
-What a server has to say here is not part of any contract, so that only what is certain counts:
-nothing answers, or a web page does, the key is refused, the list stands one folder further down, or
-it is a whole list without the model. Any other oddity passes.
+No standard defines this response, so only certain faults are reported: nothing answers, a web page
+answers, the key is refused, the list is one path level further down, or a complete list lacks the
+model. Anything else is accepted.
 """
 
 import difflib
@@ -27,11 +27,11 @@ from coreeval.tools.http import BoundedClient
 
 _PATIENCE_S = 5.0
 _LONGEST_S = 30.0
-"""For a list that comes slowly."""
+"""The timeout for the list, in seconds."""
 _DEPLOYED = ".azure.com"
-"""Hosts whose list is of what could be deployed, while models are asked by their deployment."""
+"""Hosts that list deployable models, although requests name a deployment."""
 _TAILS = ("/chat/completions", "/completions", "/messages", "/models")
-"""What a base_url is given too much of, when it is copied from an example request."""
+"""What base_url has too much if it is copied from an example request."""
 _SHOWN = 5
 
 
@@ -89,9 +89,9 @@ def _check_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: 
 
 
 def _refuse_web_page(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
-    """Raise an error if questions get a web page too: an empty one, which costs nothing.
+    """Raise an error if an empty request, which is free, is answered with a web page, too.
 
-    Some servers show a page in the place of the list alone.
+    Some servers show a page only in place of the list.
     """
     try:
         answer = client.post(_question_url(config, root), json={})

@@ -1,4 +1,4 @@
-"""A causal language model on this machine: its probabilities of labels, and its loss on texts."""
+"""A causal language model on this machine: label probabilities, and losses on texts."""
 
 import copy
 import inspect
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     import torch
 
 Chat = Literal["chat", "plain"]
-"""Whether a question is put through the model's chat template, or stands by itself."""
+"""Whether a question is rendered with the model's chat template or used as plain text."""
 IGNORED: Final = -100
-"""The target of a token that is not trained on."""
+"""The target of a token that is excluded from training."""
 
 
 @dataclass(frozen=True)
 class TokenisedText:
-    """A text to train on, and from which token on it counts."""
+    """A text to train on, and the first token that counts."""
 
     tokens: tuple[int, ...]
     start: int
 
 
 def choose_device(asked: str, *, where: str = "--device") -> str:
-    """Return the device to use: the one asked for, or a GPU if there is one.
+    """Return the device to use: the requested one, or a GPU if there is one.
 
     Args:
         asked: `auto`, `cpu`, `cuda` or `cuda:N`.
         where: The setting that an error names.
 
     Raises:
-        UsageError: torch is not installed, or there is no such device.
+        UsageError: torch is not installed, or the device does not exist.
     """
     with require_extra(EXTRA, "a local model"):
         import torch
@@ -63,7 +63,7 @@ def choose_device(asked: str, *, where: str = "--device") -> str:
 
 
 def free_device_memory(device: str) -> int | None:
-    """Return the bytes that are free on a device; None if that is unknown."""
+    """Return the free bytes of a device; None if unknown."""
     if device == "cpu":
         return free_memory()
     import torch
@@ -77,7 +77,7 @@ class LocalModel:
     Args:
         network: The model of transformers.
         tokenizer: Its tokenizer.
-        name: What it is called in errors, such as `hf:models/smol`.
+        name: Its name in errors, such as `hf:models/smol`.
         device: Where it is.
         most_tokens: The most tokens of a question with its label.
     """
@@ -101,12 +101,12 @@ class LocalModel:
         self._controls = sorted(
             (str(one) for one in added if one.special and len(str(one)) > 1), key=len, reverse=True
         )
-        """The tokens that no text may contain, longest first."""
+        """Special tokens, which texts may not contain, longest first."""
 
     # -- tokens -----------------------------------------------------------------------------------
 
     def encode_question(self, prompt: str) -> list[int]:
-        """Return the tokens of a question, up to where its answer begins.
+        """Return the tokens of a question, up to the start of its answer.
 
         Raises:
             UsageError: the chat template cannot be used, or the question is too long.
@@ -114,9 +114,9 @@ class LocalModel:
         return self._limit(self.encode_messages([{"role": "user", "content": prompt}]))
 
     def encode_messages(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """Return the tokens of messages, up to where their answer begins, however many there are.
+        """Return all tokens of messages, up to the start of the answer.
 
-        Without a chat template, the messages stand below each other with a blank line between them.
+        Without a chat template, the messages are joined with blank lines.
 
         Raises:
             UsageError: the chat template cannot be used.
@@ -139,12 +139,12 @@ class LocalModel:
 
     @cached_property
     def _template(self) -> ChatTemplate:
-        """The chat template: transformers' choice where there are several."""
+        """The chat template; if there are several, the one that transformers chooses."""
         source = str(self._tokenizer.get_chat_template())
         return open_template(source, tuple(self._tokenizer.special_tokens_map.items()))
 
     def _break_controls(self, text: str) -> str:
-        """Return a text in which nothing stands for a token that opens or closes a turn."""
+        """Return a text without special tokens that open or close a turn."""
         for control in self._controls:
             text = text.replace(control, f"{control[0]} {control[1:]}")
         return text
@@ -153,7 +153,7 @@ class LocalModel:
         try:
             return list(self._tokenizer(text, **options)["input_ids"])
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # of Rust: it is no `Exception`
+            if type(error).__name__ != "PanicException":  # from Rust: not an `Exception`
                 raise
             raise refuse_model(error, self.name) from None
 
@@ -171,7 +171,7 @@ class LocalModel:
         return self.encode_ending(label if self.chat == "chat" else f" {label}")
 
     def encode_ending(self, text: str) -> list[int]:
-        """Return the tokens of a text that goes on where another ends."""
+        """Return the tokens of a text that continues another text."""
         return self._tokenise(text, add_special_tokens=False)
 
     def encode_answer(self, prompt: str, label: str) -> TokenisedText:
@@ -185,7 +185,7 @@ class LocalModel:
         return TokenisedText(tuple(self._limit(self._tokenise(text))), 1)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of tokens, without those that only mark the ends of turns."""
+        """Return the text of tokens, without end-of-turn tokens."""
         return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True))
 
     @property
@@ -202,7 +202,7 @@ class LocalModel:
     ) -> NDArray[np.float64]:
         """Return the log-probability of each label after each question.
 
-        Questions of a like length are asked together, so that little is padded.
+        Questions of similar length form a batch, to keep padding small.
 
         Returns:
             An array of shape (questions, labels).
@@ -271,9 +271,9 @@ class LocalModel:
     def read_questions(
         self, questions: Sequence[Sequence[int]], *, use_cache: bool
     ) -> "tuple[Any, torch.Tensor]":
-        """Return what the network says after each question, and the mask of their tokens.
+        """Return the network's output after each question, and the attention mask.
 
-        Questions are padded on the left, so that all of them end at the same place.
+        Questions are padded on the left, so that all end at the same position.
         """
         import torch
 
@@ -285,7 +285,7 @@ class LocalModel:
         return self.forward(ids, mask, place, keep=1, use_cache=use_cache), mask
 
     def cache_of(self, said: Any, *, copied: bool = False) -> dict[str, Any]:  # noqa: ANN401 - transformers has no types
-        """Return the argument that goes on from what the network has read."""
+        """Return the argument with the network's cached state."""
         cache = getattr(said, "cache", None) or said.past_key_values
         return {self._cache: copy.deepcopy(cache) if copied else cache}
 
@@ -298,10 +298,10 @@ class LocalModel:
         keep: int,
         **more: object,
     ) -> Any:  # noqa: ANN401 - transformers has no types
-        """Return what the network says at the last `keep` places of tokens.
+        """Return the network's output at the last `keep` positions.
 
         Raises:
-            UsageError: what it says are no numbers.
+            UsageError: the output is not finite.
         """
         given = {"position_ids": place, "logits_to_keep": keep}
         taken = {name: value for name, value in given.items() if name in self._takes}
@@ -310,10 +310,10 @@ class LocalModel:
         return said
 
     def check_numbers(self, logits: "torch.Tensor") -> None:
-        """Check what the network says.
+        """Check the network's output.
 
         Raises:
-            UsageError: these are no numbers.
+            UsageError: the values are not finite.
         """
         if logits.isnan().any():
             raise UsageError(
@@ -348,11 +348,12 @@ class LocalModel:
 
     @contextmanager
     def guarded(self, batch: int) -> Iterator[None]:
-        """Report a lack of memory as an error for the user.
+        """Report errors of torch inside the block as errors for the user.
 
         Raises:
-            RunError: the device has no memory left.
-            UsageError: the model cannot be run, as where a token has no place in it.
+            RunError: the device is out of memory.
+            UsageError: the model cannot be run, for example because it has no embedding for a
+                token.
         """
         try:
             yield
@@ -369,7 +370,7 @@ class LocalModel:
             ) from None
 
     def free_cache(self) -> None:
-        """Give memory back that torch keeps for later."""
+        """Release memory that torch caches."""
         if self.device != "cpu":
             import torch
 
@@ -392,7 +393,7 @@ def describe(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return whether an error says that a device has no memory left."""
+    """Return whether an error says that a device is out of memory."""
     said = str(error).lower()
     return isinstance(error, MemoryError) or "out of memory" in said or "allocate memory" in said
 
@@ -400,12 +401,12 @@ def is_out_of_memory(error: Exception) -> bool:
 def load_model(
     weights: Weights, device: str, *, full: bool, needed: int, most_tokens: int
 ) -> LocalModel:
-    """Load a model from this machine; nothing is fetched and no code of a model is run.
+    """Load a model from this machine, without downloads and without running the model's code.
 
     Args:
         weights: Where it is.
-        device: Where it is put.
-        full: Whether all of its weights will be trained, which takes 32 bits for each.
+        device: The device to load it on.
+        full: Whether all weights will be trained, which takes 32 bits per weight.
         needed: The bytes that it needs.
         most_tokens: The most tokens of a question with its label.
 
@@ -422,7 +423,7 @@ def load_model(
     place = {"local_files_only": True, "trust_remote_code": False}
     shared = {"gguf_file": weights.gguf} if weights.gguf else {}
     try:
-        with redirect_stderr(io.StringIO()):  # bars of progress, which no setting turns off
+        with redirect_stderr(io.StringIO()):  # progress bars, which no setting turns off
             tokenizer = AutoTokenizer.from_pretrained(weights.folder, **place, **shared)
             network, found = AutoModelForCausalLM.from_pretrained(
                 weights.folder, dtype=kind, output_loading_info=True, **place, **named

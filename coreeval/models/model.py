@@ -1,8 +1,8 @@
-"""A model as the rest of the program holds it, and the options of one request.
+"""The interface of a model, and the options of one request.
 
-Keys come from the environment, and only whole ones are sent. Clients that hold connections are made
-once in a loop, one for each kind, endpoint and key. A count of tokens that an endpoint cannot have
-meant, or its request not have had, is an `ImpossibleCount`.
+API keys come from the environment, and only valid ones are sent. Clients that hold connections are
+created once per event loop for each kind, endpoint and key. A token count that is not a valid
+number, or impossible for its request, is an `ImpossibleCount`.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """What of a model decides its answers; part of every call's key."""
+    """The properties of a model that determine its answers; part of every call key."""
 
     provider: str
     endpoint: str
@@ -41,20 +41,20 @@ class Model:
     identity: Identity
     config: ModelConfig
     is_recorded: bool = False
-    """Whether its answers were given before: a bad one among them need not be the last."""
+    """Whether its answers are recorded: after a bad answer, later chains may have a good one."""
     plain_limit: bool = True
-    """Whether the longest answer is called `max_tokens`, as far as the endpoint is known."""
+    """Whether the token limit is called `max_tokens`, as far as the endpoint is known."""
     has_logprobs: bool = False
-    """Whether log-probabilities can be asked for in its protocol; the endpoint may have none."""
+    """Whether its protocol has log-probabilities; the endpoint may still not return them."""
 
     @property
     def name(self) -> str:
-        """The model as the config spells it: `provider:name`."""
+        """The model's name in the config: `provider:name`."""
         return f"{self.identity.provider}:{self.identity.model}"
 
 
 def request_parameters(config: ModelConfig) -> dict[str, object]:
-    """Return the parameters that are sent; what is not configured is not sent."""
+    """Return the request parameters; those that are not configured are omitted."""
     chosen = {
         "temperature": config.temperature,
         "seed": config.seed,
@@ -66,47 +66,47 @@ def request_parameters(config: ModelConfig) -> dict[str, object]:
 
 
 def public_endpoint(url: str) -> str:
-    """Return a URL without what may be secret in it: user, password and query."""
+    """Return a URL without its possibly secret parts: user, password and query."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
 FinishReason = Literal["stop", "length", "refusal", "content_filter"]
-"""Why an answer ended, whatever the provider calls it: only `stop` is a whole answer."""
+"""Why an answer ended, the same for all providers: only `stop` is a complete answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestOptions:
-    """How one answer is to be given."""
+    """The options of one request."""
 
     schema: Mapping[str, object]
-    """Strict JSON schema of the answer; empty where it may have any form."""
+    """The strict JSON schema of the answer; empty for free text."""
     name: str
-    """What the schema is called on the wire."""
+    """The schema's name in requests."""
     max_tokens: int
     method: Method = "text"
-    """How the endpoint is asked to keep to the schema."""
+    """How the endpoint is asked to follow the schema."""
     plain_limit: bool = True
-    """Whether the length is called `max_tokens`, where a protocol has several names for it."""
+    """Whether the token limit is called `max_tokens`, if a protocol has several names for it."""
     draw: int = 0
-    """Number of the draw, for models that have recorded answers."""
+    """The number of the draw, for models with recorded answers."""
     logprobs: int = 0
-    """How many of the most probable tokens are to be told at each place; 0: none."""
+    """How many of the most probable tokens to return at each position; 0: none."""
 
 
 NO_KEY = "no-key-needed"
-"""Sent to an endpoint of the user's own that needs no key: the SDKs insist on one."""
+"""Sent to a user's own endpoint without a key, because the SDKs require one."""
 SHORTEST_KEY = 16
-"""Characters from which a key is taken for a secret: a shorter one, such as `test`, stands in for
-none and may be a word of an answer."""
+"""The fewest characters of a key that counts as secret: a shorter one, such as `test`, is a
+placeholder and may be a word of an answer."""
 
 
 def find_api_key(config: ModelConfig, env: Mapping[str, str]) -> str:
     """Return a model's key.
 
     Raises:
-        CredentialError: there is none for a public endpoint, or what is there cannot be sent.
+        CredentialError: there is none for a public endpoint, or it cannot be sent.
     """
     name = config.key_variable
     key = env.get(name, "").strip()
@@ -126,7 +126,7 @@ def find_api_key(config: ModelConfig, env: Mapping[str, str]) -> str:
 
 
 def mask_key(value: object, key: str) -> object:
-    """Return what a server said without the key, wherever it repeats it in texts or their lists."""
+    """Return a server's value with the key masked in texts and lists of texts."""
     if len(key) < SHORTEST_KEY:
         return value
     if isinstance(value, str):
@@ -169,23 +169,23 @@ async def close_models() -> None:
 
 
 MOST_TOKENS: Final = 20_000_000
-"""Tokens of one call: twice the longest context that a model is sold with (Llama 4 Scout, 10
-million). Sums of so many stay below 2**63 for 460 billion calls."""
+"""The most tokens of one call: twice the longest advertised context (Llama 4 Scout, 10 million).
+Sums stay below 2**63 for 460 billion calls."""
 THOUGHTS_FACTOR: Final = 4
-"""How many times the longest answer a model may have counted: some leave thoughts out of the limit
-(own choice, twice the factor that an answer which was cut off gets)."""
+"""The largest plausible ratio of counted tokens to the token limit: some models exclude thoughts
+from the limit (own choice, twice the factor after a truncated answer)."""
 IMPOSSIBLE_COUNT: Final = "impossible_count"
-"""What an answer's metadata has where its tokens cannot have been counted as they were told."""
+"""The metadata of an answer with an impossible token count."""
 
 
 class ImpossibleCount(str):
-    """Why tokens cannot have been counted so, in place of the count."""
+    """Why a token count is impossible, in place of the count."""
 
     __slots__ = ()
 
 
 def is_count(value: object) -> bool:
-    """Tell whether a value is a whole number of tokens from 0 to `MOST_TOKENS`."""
+    """Return whether a value is a whole number of tokens from 0 to `MOST_TOKENS`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
@@ -196,7 +196,7 @@ def is_count(value: object) -> bool:
 def find_impossible_count(
     usage: "UsageMetadata", *, prompt_bytes: int, max_tokens: int
 ) -> ImpossibleCount | None:
-    """Return what a request cannot have had of the tokens that were counted for it, if anything."""
+    """Return which token count is impossible for a request, if any."""
     prompt, completion = usage["input_tokens"], usage["output_tokens"]
     if prompt > prompt_bytes + FRAMING_BYTES:
         return ImpossibleCount(f"{prompt} prompt tokens for {prompt_bytes} bytes")
@@ -206,5 +206,5 @@ def find_impossible_count(
 
 
 def clamp_count(tokens: int) -> int:
-    """Return a count that was stored before counts were checked, within what is possible."""
+    """Return a stored, unchecked count, limited to the possible range."""
     return min(max(tokens, 0), MOST_TOKENS)

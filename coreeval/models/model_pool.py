@@ -1,4 +1,4 @@
-"""Opens models and connects clients to them; holds what the clients share."""
+"""Opens models and creates their clients, which share limiters, budget and capabilities."""
 
 from collections.abc import Mapping
 
@@ -26,10 +26,10 @@ class ModelPool:
 
     Args:
         calls: The call store.
-        budget: Who pays.
-        in_flight: Most requests at a time to one model whose config does not say.
-        retry: How often a request that fails on the wire is sent again.
-        env: Where keys come from; the environment where it is not given.
+        budget: The run's budget.
+        in_flight: The most concurrent requests to a model whose config has no limit.
+        retry: How often a failed request is sent again.
+        env: Where keys come from; by default, the environment.
         active_calls: Receives the stage of each call.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
         batching: What is asked through batches; None: nothing.
@@ -73,7 +73,7 @@ class ModelPool:
         With `scores_texts` its answer to a text is `TextScores`; ask for `TextScoresOutput`.
 
         Raises:
-            ConfigError: there is no such provider, the name after the colon is missing, or the
+            ConfigError: the provider does not exist, the name after the colon is missing, or the
                 provider does not score texts.
             CredentialError: the key is missing from the environment.
             UntrustedEndpoint: the key would be sent to an origin that is not trusted.

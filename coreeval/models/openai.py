@@ -1,8 +1,8 @@
-"""Any endpoint that speaks OpenAI's chat completions, as a langchain-core chat model.
+"""An endpoint with OpenAI's chat completions API as a langchain-core chat model.
 
-The SDK is used directly, over aiohttp, with the body as bytes (it would walk the schema in a dict
-at each call), the answer read by classes of our own, and no retries: a third of the CPU of the
-ready-made wrapper (research: performance §7), and one retry layer instead of three.
+The SDK is used directly, over aiohttp, with the body as bytes (it would process the schema in a
+dict at each call), answers parsed by our own classes, and no retries. This takes a third of the CPU
+time of LangChain's wrapper (research: performance §7), with one retry layer instead of three.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ from coreeval.tools.http import parse_retry_after
 
 Body = dict[str, object]
 _BROKEN_OFF = "error"
-"""What gateways call an end that the model did not come to."""
+"""What gateways call an end that was not the model's."""
 _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -100,7 +100,7 @@ def request_body(
 def _mark_instructions(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, object]]:
     """Return the messages with the end of the instructions marked for the prompt cache.
 
-    Messages without instructions come back as they are: what they begin with comes but once.
+    Messages without instructions are returned unchanged: their beginning is not repeated.
     """
     first, *rest = messages
     if first["role"] != "system" or not first["content"]:
@@ -162,7 +162,7 @@ class _UsageDetails(BaseModel):
 
 
 class _Usage(BaseModel):
-    """Counts of whatever type and size; `usage_of` judges them."""
+    """Token counts of any type and size; `usage_of` checks them."""
 
     prompt_tokens: Any
     completion_tokens: Any
@@ -170,12 +170,12 @@ class _Usage(BaseModel):
 
 
 class _Completion(BaseModel):
-    """What is read of a completion; servers differ in all the rest."""
+    """The parts of a completion that are read; servers differ in the rest."""
 
     model: str | None = None
     choices: list[_Choice] = Field(min_length=1, max_length=MOST_LISTED)
     usage: Any = None
-    """Read apart: where it cannot be read, the answer still counts."""
+    """Parsed separately: if it cannot be parsed, the answer is still used."""
 
 
 class _ErrorDetail(BaseModel):
@@ -269,12 +269,11 @@ def parse_completion_usage(told: object) -> UsageMetadata | ImpossibleCount | No
 
 _LIMIT = re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE)
 _TOO_HIGH = re.compile(r"less than|at most|range|maximum|greater|larger|exceed", re.IGNORECASE)
-"""The name is known, and its value is not taken."""
+"""The name is known, and its value is rejected."""
 
 
 REQUEST_ERRORS = (openai.OpenAIError, aiohttp.ClientError, UnicodeError)
-"""What a request may raise: the SDK lets through what its transport says of words that are no
-HTTP."""
+"""What a request may raise: the SDK does not wrap the transport's errors about invalid HTTP."""
 
 
 def to_failure(error: Exception, secret: str) -> CallFailure:
@@ -294,7 +293,7 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
         kind = "declined"
     told = _error_text(error)
     if kind in ("credential", "transient") and names_logprobs(told):
-        kind = "rejected"  # some models answer 403, some servers 500, where no key is at fault
+        kind = "rejected"  # some models answer 403, some servers 500, although the key is valid
     if page := describe_web_page(error.response.text, secret):
         kind, told = ("web_page" if error.status_code in NO_API else kind), page
     elif kind == "rejected" and (error.code == _TOO_LONG or names_context(told)):
@@ -369,7 +368,7 @@ def _make_client(base_url: str, key: str, ca_file: str | None) -> openai.AsyncOp
 
 
 class OpenAIChat(SdkChatModel):
-    """Asks one model behind a chat-completions endpoint."""
+    """The chat model behind a chat-completions endpoint."""
 
     has_batches: ClassVar[bool] = True
 

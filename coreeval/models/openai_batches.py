@@ -1,7 +1,7 @@
-"""Batches at OpenAI, and at endpoints that have its files and batches.
+"""Batches of OpenAI and of compatible endpoints with files and batches.
 
-A batch is a file of requests that is uploaded, and a batch that is made of the file; answers and
-errors come in a file each (https://developers.openai.com/api/docs/guides/batch).
+A file of requests is uploaded, and a batch is created from it; answers and errors are returned in
+one file each (https://developers.openai.com/api/docs/guides/batch).
 """
 
 import asyncio
@@ -49,23 +49,23 @@ _OUR_ID: Final = "coreeval_batch"
 """The key of our own id in a batch's metadata."""
 _ENDED: Final = ("completed", "expired", "cancelled")
 _NOT_PROCESSED: Final = ("batch_expired", "batch_cancelled", "batch_canceled")
-"""Codes of requests that the batch ended before."""
+"""Codes of requests that were not processed before the batch ended."""
 _MOST_TOLD: Final = 2_000
-"""Most characters of the errors of a validation."""
+"""The most characters of validation errors."""
 
 
 def write_batch_file(requests: Iterable[BatchRequest], file: IO[bytes]) -> None:
-    """Write the requests as OpenAI's JSON lines, which vLLM's `run-batch` reads, too."""
+    """Write the requests as OpenAI's JSON Lines, which vLLM's `run-batch` also reads."""
     head = b'","method":"POST","url":"%b","body":' % _ENDPOINT.encode()
     for one in requests:
         file.write(b'{"custom_id":"%b%b%b}\n' % (one.custom_id.encode(), head, one.body))
-    file.flush()  # the client asks the disk for its length
+    file.flush()  # the client reads the length from the file system
 
 
 def read_result(fields: Mapping[str, Any], secret: str) -> Outcome:
-    """Return what became of a request, from its line in a file of results.
+    """Return the outcome of a request from its line in a result file.
 
-    vLLM's `run-batch` tells an error beside a response without a body, OpenAI in the body.
+    vLLM's `run-batch` reports an error beside a response without a body, OpenAI in the body.
     """
     response, error = fields.get("response"), fields.get("error")
     if isinstance(response, dict):
@@ -85,7 +85,7 @@ def read_result(fields: Mapping[str, Any], secret: str) -> Outcome:
 
 
 def _read_response(status: int, body: bytes, secret: str) -> Outcome:
-    """Read a response as if it had come by itself."""
+    """Parse a response as if it were live."""
     if 200 <= status < 300:
         return read_answer(body, (), secret)
     request = httpx2.Request("POST", f"https://batch{_ENDPOINT}")
@@ -110,7 +110,7 @@ class _File(BaseModel):
 
 
 class _Batch(BaseModel):
-    """What is read of a batch; servers differ in the rest."""
+    """The parts of a batch that are read; servers differ in the rest."""
 
     id: FileId
     status: str
@@ -173,7 +173,7 @@ class OpenAIBatches:
         return await self._wire.read_clock("/batches")
 
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
-        """Upload the requests, and make a batch of the file; see `BatchEndpoint.create`."""
+        """Upload the requests and create a batch from the file; see `BatchEndpoint.create`."""
         check_requests(self, batch_id, requests)
         with tempfile.TemporaryFile() as file:
             await asyncio.to_thread(write_batch_file, requests, file)
@@ -207,7 +207,7 @@ class OpenAIBatches:
                 seconds=TRANSFER_S,
             )
         except CallFailure as failure:
-            failure.billed = False  # without a batch, a file costs nothing
+            failure.billed = False  # a file without a batch costs nothing
             raise
         return self._wire.parse(_File, told.content).id
 
@@ -219,7 +219,7 @@ class OpenAIBatches:
         since: datetime,
         total: int | None = None,
     ) -> BatchState | None:
-        """Return the batch of our id, or of our file; see `BatchEndpoint.find`."""
+        """Return the batch with our id or from our file; see `BatchEndpoint.find`."""
         files = {
             one.id
             async for one in self._wire.list_back_to(since, self._list_files, "files")
@@ -261,7 +261,7 @@ class OpenAIBatches:
         return page.data, page.has_more is not False
 
     async def look(self, provider_id: str) -> BatchState:
-        """Return where a batch stands; see `BatchEndpoint.look`."""
+        """Return the state of a batch; see `BatchEndpoint.look`."""
         batches = self._client.batches.with_raw_response
         try:
             told = await self._wire.call(batches.retrieve(provider_id, timeout=self._timeout))
@@ -301,7 +301,7 @@ class OpenAIBatches:
             raise CallFailure("transient", told)
 
     async def delete_files(self, state: BatchState) -> None:
-        """Delete the files of requests, answers and errors; see `BatchEndpoint.delete_files`."""
+        """Delete the request, answer and error files; see `BatchEndpoint.delete_files`."""
         for file_id in (state.input_file, *state.result_files):
             if file_id:
                 await self._delete(file_id)
@@ -341,21 +341,21 @@ def _file_name(batch_id: str) -> str:
 
 
 def _find_phase(status: str, files: tuple[str, ...]) -> BatchPhase:
-    """Return the phase: a batch that failed after it had answered some requests has ended."""
+    """Return the phase: a batch that failed after some answers counts as ended."""
     if status in _ENDED or (status == "failed" and files):
         return "ended"
     return "failed" if status == "failed" else "running"
 
 
 def _list_errors(errors: object) -> list[dict[str, Any]]:
-    """Return the errors of a validation, whatever form the server gives them."""
+    """Return the validation errors in any of the servers' forms."""
     found = errors.get("data") if isinstance(errors, dict) else errors
     listed = found if isinstance(found, list) else []
     return [error if isinstance(error, dict) else {"message": error} for error in listed]
 
 
 def _describe_errors(errors: object, secret: str) -> str:
-    """Return the errors of a validation, each with its line."""
+    """Return the validation errors, each with its line."""
     listed, told = _list_errors(errors), ""
     for number, detail in enumerate(listed):
         said = clean_message(str(detail.get("message") or detail.get("code")), secret)

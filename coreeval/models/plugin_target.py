@@ -1,4 +1,4 @@
-"""Targets that plugins answer for: the protocol, and a plugin as one of our chat models."""
+"""Targets that are plugins: the protocol, and a plugin as a chat model."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class TargetRequest(Value):
     """A question to a target."""
 
     messages: tuple[dict[str, str], ...]
-    """Messages with `role` and `content`, in their order."""
+    """Messages with `role` and `content`, in order."""
     max_tokens: int
     temperature: float | None
     """None: not configured."""
@@ -35,11 +35,11 @@ class TargetRequest(Value):
 
 
 class TargetAnswer(NamedTuple):
-    """What a target answered."""
+    """The answer of a target."""
 
     text: str
     finish: Literal["stop", "length", "refusal"] = "stop"
-    """Whether the answer is whole, was cut off, or is a refusal."""
+    """Whether the answer is complete, truncated, or a refusal."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
@@ -47,24 +47,24 @@ class TargetAnswer(NamedTuple):
 class TargetPlugin(Protocol):
     """A target; a plugin of the group `targets`.
 
-    An `OSError` or a `TimeoutError` counts as a failure that may pass, and is tried again; any
-    other error stops the run.
+    An `OSError` or a `TimeoutError` counts as temporary and is retried; any other error stops the
+    run.
     """
 
     plugin_api: int
 
     async def answer(self, request: TargetRequest) -> TargetAnswer:
-        """Return the answer to one question; answers are kept in the call store."""
+        """Return the answer to one question; answers are stored in the call store."""
         ...
 
 
 def open_plugin_target(config: ModelConfig, _env: Mapping[str, str]) -> Model:
-    """Open the plugin that answers for a target.
+    """Open the plugin of a target.
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
-        UnallowedPlugin: nobody has agreed to run its code.
-        ConfigError: a setting is one that plugins do not have.
+        UnallowedPlugin: the user has not allowed its code to run.
+        ConfigError: a setting does not apply to plugins.
     """
     for name in _UNUSED:
         if getattr(config, name) is not None:
@@ -86,16 +86,16 @@ def open_plugin_target(config: ModelConfig, _env: Mapping[str, str]) -> Model:
 
 
 class PluginChat(ChatModel):
-    """Asks a plugin."""
+    """The chat model of a plugin."""
 
     plugin: Plugin
 
     async def answer(self, messages: list[dict[str, str]], options: RequestOptions) -> AIMessage:
-        """Return the answer to one request; a schema is told in words.
+        """Return the answer to one request; a schema is sent as text.
 
         Raises:
-            CallFailure: it took too long, or failed in a way that may pass.
-            PluginFailed: the plugin failed otherwise, or returned what is no answer.
+            CallFailure: it took too long or failed temporarily.
+            PluginFailed: the plugin failed otherwise or returned an invalid answer.
         """
         settings = self.settings
         request = TargetRequest(

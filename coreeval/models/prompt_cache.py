@@ -1,4 +1,4 @@
-"""What providers keep of prompts in their caches, and whose models want its end to be marked.
+"""The rules of providers' prompt caches, and which models require marks.
 
 Their rules as of 2026-10-08, by provider:
 https://developers.openai.com/api/docs/guides/prompt-caching and
@@ -10,7 +10,7 @@ import re
 from coreeval.config import ModelConfig
 
 FEWEST_TOKENS = 1024
-"""Fewest tokens of a prefix that OpenAI caches, and Anthropic for most of its models."""
+"""The fewest tokens of a prefix that OpenAI caches, and Anthropic for most models."""
 FEWEST_TOKENS_OF_ANY = 512
 """The same for the models that cache the shortest prefixes."""
 _FEWEST_TOKENS_OF_CLAUDE = (
@@ -41,9 +41,9 @@ def wants_breakpoints(config: ModelConfig) -> bool:
     """Return whether a model behind OpenAI's own endpoint caches up to marks only.
 
     GPT before 5.6 finds the longest prefix that it has seen, in steps of 128 tokens. Later models
-    match a prefix only where a request marked its end, and charge more for what is written there
-    than for an ordinary token. Unasked they mark the end of the last message, which never comes
-    again in our prompts.
+    match a prefix only if a request marked its end, and charge more for writing it than for
+    ordinary tokens. By default they mark the end of the last message, which is never repeated in
+    our prompts.
     """
     if config.base_url is not None or config.provider != "openai":
         return False

@@ -1,6 +1,6 @@
-"""Which providers there are: `provider:name` becomes a model.
+"""The providers: opens the model of a `provider:name`.
 
-`preflight` checks what can be known about a model before anything is paid.
+`preflight` checks a model as far as possible without paid requests.
 """
 
 import os
@@ -23,13 +23,13 @@ def _open_openai(config: ModelConfig, env: Mapping[str, str]) -> Model:
 
 
 def _open_anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
-    from coreeval.models.anthropic import open_anthropic  # as slow
+    from coreeval.models.anthropic import open_anthropic  # slow to import, too
 
     return open_anthropic(config, env)
 
 
 def _open_other(config: ModelConfig, env: Mapping[str, str]) -> Model:
-    from coreeval.models.langchain import open_langchain  # brings a package for each
+    from coreeval.models.langchain import open_langchain  # needs a package for each
 
     return open_langchain(config, env, known=PROVIDERS)
 
@@ -59,7 +59,7 @@ PROVIDERS: dict[str, Opener] = {
     PROVIDER: _open_plugin,
     "replay": _open_replay,
 }
-"""Those that are asked without a package of their own; all others come through LangChain."""
+"""The providers with an implementation here; all others are opened through LangChain."""
 
 
 def open_model(
@@ -70,7 +70,7 @@ def open_model(
     Args:
         config: The model.
         env: Where its key comes from; by default, the environment.
-        trusted: Variables and the origins that they may be sent to, beside the provider's own and
+        trusted: Variables and the origins that they may be sent to, besides the provider's own and
             this machine.
 
     Raises:

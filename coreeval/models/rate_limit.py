@@ -1,13 +1,14 @@
-"""How fast a model may be asked: requests in flight, requests and tokens a minute, pauses.
+"""Limits the requests to a model: requests in flight, requests and tokens per minute, pauses.
 
-What waits is served by the rank of its sample, the one that was begun first before the others:
-samples are finished rather than started, whatever role asks.
+Waiting requests are served by the rank of their sample, earlier samples first, so that samples are
+finished before new ones start.
 
-As many requests may be in flight as an endpoint bears. Their number is halved when a fair share of
-recent requests was throttled, not by a single 429, and grows back while all goes well (additive
-increase, multiplicative decrease; Chiu and Jain 1989). A few too many cost no halving: a slot
-whose request was throttled is closed for a while, then tried, and closed for twice as long if the
-trial is throttled too. Random faults pass such a trial, so that they cost no more than a pause.
+The number of requests in flight adapts to the endpoint. It is halved when a certain share of recent
+requests was throttled, not by a single 429, and grows again while requests succeed (additive
+increase, multiplicative decrease; Chiu and Jain 1989). A few throttled requests do not halve it:
+the slot of a throttled request is closed for a while, then tried, and closed for twice as long if
+the trial is throttled, too. After a chance failure the trial succeeds, so the failure costs only a
+pause.
 """
 
 import asyncio
@@ -26,38 +27,40 @@ from coreeval.models.activity import pause_sample_clock
 from coreeval.models.failures import LONGEST_WAIT_S, CallFailure
 
 WINDOW = 16
-"""Fewest outcomes that say something about congestion."""
+"""The fewest outcomes from which congestion is measured."""
 RECENT = 4 * WINDOW
-"""Most outcomes that are looked at together."""
+"""The most recent outcomes that are considered."""
 CONGESTED = 0.25
-"""Share of throttled requests among them that halves the number in flight; random faults of a few
-per cent stay below it (research: performance §5). Also the share of closed slots from which the
-number does not grow."""
+"""The share of throttled requests among them from which the number in flight is halved; chance
+failures of a few per cent stay below it (research: performance §5). Also the share of closed slots
+from which the number does not grow."""
 GROWTH = 8
-"""After as many successes as there are in flight, one in so many is added, one at least."""
+"""After as many successes as requests in flight, the number grows by this fraction, by one at
+least."""
 CLOSED_S = 1.0
-"""How long a slot is closed where the endpoint does not say, and the last one at most."""
+"""Seconds for which a slot is closed if the endpoint names no time; the limit for the last open
+slot."""
 LONGEST_DOUBLED_S = 8.0
-"""Longest that doubling makes of it: how late it is noticed that an endpoint bears more."""
+"""The longest closing time after doubling: how late a rise of the endpoint's limit is noticed."""
 
 
 @dataclass
 class Slot:
-    """A place for one request in flight."""
+    """A slot for one request in flight."""
 
     generation: int
     was_closed_s: float = 0.0
-    """How long it was closed before, where its request is the trial; else 0."""
+    """Seconds for which it was closed before, if its request is a trial; otherwise 0."""
     close_s: float = 0.0
-    """How long it is closed when its request ends; 0 for not at all."""
+    """Seconds for which it is closed when its request ends; 0 for not at all."""
 
 
 class ConcurrencyLimiter:
-    """The places at one endpoint, of which each request in flight takes one.
+    """The slots of one endpoint; each request in flight takes one.
 
     Args:
-        most: Most that there may be.
-        opened: Called when a closed one was opened for a trial.
+        most: The most slots.
+        opened: Called when a closed slot was opened for a trial.
     """
 
     def __init__(self, most: int, opened: Callable[[], None]) -> None:
@@ -71,7 +74,7 @@ class ConcurrencyLimiter:
         self._credit = 0
         self._closed = 0
         self._on_trial: list[float] = []
-        """Open again, not yet taken: how long each was closed."""
+        """Reopened slots that are not taken yet: for how long each was closed."""
 
     @property
     def free(self) -> bool:
@@ -88,12 +91,12 @@ class ConcurrencyLimiter:
         self.in_flight -= 1
         if slot.close_s and slot.generation == self._generation:
             self._closed += 1
-            if self.limit == 1:  # whether the endpoint is there at all must not take long to see
+            if self.limit == 1:  # an unreachable endpoint must be noticed soon
                 slot.close_s = min(slot.close_s, CLOSED_S)
             asyncio.get_running_loop().call_later(slot.close_s, self._open, slot)
 
     def _open(self, slot: Slot) -> None:
-        if slot.generation == self._generation:  # else the halving closed it for good
+        if slot.generation == self._generation:  # otherwise the halving removed it
             self._closed -= 1
             self._on_trial.append(slot.close_s)
             self._on_open()
@@ -101,7 +104,7 @@ class ConcurrencyLimiter:
     def record_success(self, slot: Slot) -> None:
         """Record that the request in a slot was not throttled."""
         if slot.generation != self._generation:
-            return  # it was sent before the halving and says nothing about it
+            return  # it was sent before the halving
         self._recent.append(False)
         if self.limit < self._most and self._closed < CONGESTED * self.limit:
             self._credit += 1
@@ -140,7 +143,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 @dataclass(frozen=True)
 class Allowance:
-    """What is left of one limit, and the seconds until it is full again."""
+    """The remainder of one limit, and the seconds until it is full again."""
 
     remaining: int
     reset_s: float
@@ -194,12 +197,12 @@ def _seconds_until_reset(text: str, now: datetime) -> float | None:
 
 
 RANK: ContextVar[int] = ContextVar("rank", default=1 << 60)
-"""Place in the queue of whoever asks: the number of its sample."""
+"""The caller's place in the queue: the number of its sample."""
 
 
 @dataclass
 class MinuteLimit:
-    """A budget that refills evenly over a minute; what was overdrawn is waited for."""
+    """A budget that refills evenly over a minute; it may be overdrawn and then has to recover."""
 
     per_minute: float
     clock: Callable[[], float]
@@ -224,7 +227,7 @@ class MinuteLimit:
 
 
 class Permit:
-    """A request's permission to be sent; it is told how the request ended."""
+    """A request's permission to be sent; it receives the outcome."""
 
     def __init__(self, limiter: "RateLimiter", slot: Slot, tokens: int) -> None:
         self._limiter = limiter
@@ -249,13 +252,13 @@ class Permit:
 
 
 class RateLimiter:
-    """One for each model at an endpoint, shared by all roles that it plays.
+    """The limiter of a model at an endpoint, shared by all its roles.
 
     Args:
-        most: Most requests in flight.
-        requests_per_minute: Most requests a minute; None for no limit of ours.
-        tokens_per_minute: Most tokens a minute, of prompts and answers.
-        clock: Seconds, never going back.
+        most: The most requests in flight.
+        requests_per_minute: The most requests per minute; None for no configured limit.
+        tokens_per_minute: The most tokens of prompts and answers per minute.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -270,7 +273,7 @@ class RateLimiter:
         self.slots = ConcurrencyLimiter(most, opened=self._serve)
         self._paused_until = 0.0
         self.failures_in_a_row = 0
-        """Questions given up since one was answered."""
+        """The number of failed requests since the last answer."""
         self._requests = (
             MinuteLimit(requests_per_minute, self.clock) if requests_per_minute else None
         )
@@ -300,7 +303,7 @@ class RateLimiter:
                 return await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self._return_slot(place.result(), tokens)  # it was let in and never came
+                self._return_slot(place.result(), tokens)  # it was admitted and did not run
             self._serve()
             raise
 
@@ -331,7 +334,7 @@ class RateLimiter:
             place.set_result(self._take_slot(tokens))
 
     def _wait_s(self) -> float:
-        """Return the seconds until the next may send: 0 if now, infinity if no slot is free."""
+        """Return the seconds until the next request may be sent; infinity if no slot is free."""
         if not self.slots.free:
             return float("inf")
         rates = [rate.wait_s() for rate in (self._requests, self._tokens) if rate is not None]

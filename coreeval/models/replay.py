@@ -1,9 +1,9 @@
-"""Recorded answers in a model's place: a run can be repeated without keys and without a network.
+"""Recorded answers in place of a model: a run can be repeated without keys or network.
 
-A line of the file is one answer: `{"messages", "schema", "draw", "content", "finish_reason"?,
-"usage"?, "method"?, "logprobs"?}`, where `schema` is the JSON schema that was asked for or just its
-name and `logprobs` has `content` as chat completions do; they are told to whoever asks for them. In
-place of the request a line may have its hash, `asked`: for texts that must not be passed on.
+Each line of the file is one answer: `{"messages", "schema", "draw", "content", "finish_reason"?,
+"usage"?, "method"?, "logprobs"?}`, where `schema` is the requested JSON schema or its name, and
+`logprobs` has `content` as in chat completions; they are returned if requested. In place of the
+request, a line may have its hash, `asked`, for texts that may not be published.
 """
 
 import difflib
@@ -26,7 +26,7 @@ from coreeval.tools.files import write_text
 from coreeval.tools.stores.call_records import CallRecord, canonical_json
 
 Line = dict[str, Any]
-"""An answer as a file has it, before it is read or written."""
+"""An answer in the form of the file."""
 
 
 class _Usage(Value):
@@ -41,13 +41,13 @@ class RecordedAnswer(Value):
     output_schema: dict[str, object] | str | None = Field(None, alias="schema")
     draw: int = 0
     asked: str = ""
-    """In place of these three: their hash, as `question_key` makes it."""
+    """In place of these three: their hash, from `question_key`."""
     content: str
     finish_reason: FinishReason = "stop"
     usage: _Usage = _Usage()
     logprobs: dict[str, object] | None = None
     method: Method | None = None
-    """How the model was asked to keep to the schema, where it is known."""
+    """How the model was asked to follow the schema, if known."""
 
     @model_validator(mode="after")
     def _one_request(self) -> Self:
@@ -68,7 +68,7 @@ class _StoredSchema(Value):
 
 
 class _StoredRequest(Value):
-    """A request as the call store keeps it."""
+    """A request in the form of the call store."""
 
     provider: str
     endpoint: str
@@ -83,7 +83,7 @@ def open_replay(config: ModelConfig) -> Model:
     """Open a file of recorded answers.
 
     Raises:
-        ConfigError: there is no such file, or one of its lines is not a recorded answer.
+        ConfigError: the file does not exist, or one of its lines is not a recorded answer.
     """
     path = Path(config.name)
     try:
@@ -92,7 +92,7 @@ def open_replay(config: ModelConfig) -> Model:
         raise ConfigError(
             f"cannot read the recorded answers: {error.strerror}", where=str(path)
         ) from None
-    # The content names the endpoint: answers of a changed file are not those in the call store.
+    # The content is the endpoint's name: a changed file does not reuse stored calls.
     endpoint = f"sha256:{hashlib.sha256(raw).hexdigest()}"
     identity = Identity(
         provider="replay", endpoint=endpoint, model=path.name, parameters=request_parameters(config)
@@ -222,7 +222,7 @@ def question_key(messages: Iterable[Mapping[str, str]], schema: object, draw: in
 
 
 class ReplayChat(ChatModel):
-    """Answers what was recorded, and nothing else."""
+    """A chat model that returns only recorded answers."""
 
     answers: dict[str, RecordedAnswer]
 
@@ -230,7 +230,7 @@ class ReplayChat(ChatModel):
         """Return the answer recorded for these messages, schema and draw.
 
         Raises:
-            NotRecorded: there is no such answer.
+            NotRecorded: no such answer is recorded.
         """
         keys = (
             question_key(messages, schema, options.draw)

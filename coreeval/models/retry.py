@@ -1,4 +1,4 @@
-"""The one place where a request is tried again: bounded in attempts and in time."""
+"""Retries failed requests, with limits on attempts and time; nothing else retries."""
 
 import asyncio
 import random
@@ -21,16 +21,16 @@ def _ignore_reason(_reason: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """How often and how patiently a failed request is sent again."""
+    """When and how often a failed request is sent again."""
 
     attempts: int = 8
     total_s: float = 600.0
-    """No further attempt starts later than this after the first one, the time apart for which the
-    process was asleep: then it is not known whether the endpoint would have answered."""
+    """No attempt starts later than this after the first one, not counting time for which the
+    process was asleep, because the endpoint might have answered then."""
     first_s: float = 1.0
     longest_s: float = 30.0
     retry_after_cap_s: float = LONGEST_WAIT_S
-    """Longest wait that a server may ask for here."""
+    """The longest wait that a server may ask for."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
 
@@ -65,7 +65,7 @@ class Retry:
 
 
 class _StopAfterAwake(stop_base):
-    """Ends the tries where the next one would begin so many seconds after a moment, or later."""
+    """Stops retrying if the next attempt would begin after a number of seconds since a moment."""
 
     def __init__(self, seconds: float, since: float) -> None:
         self._until = since + seconds
@@ -75,7 +75,7 @@ class _StopAfterAwake(stop_base):
 
 
 class _StopAtWebPage(stop_base):
-    """Ends the tries at the third web page: a gateway in trouble shows it once or twice."""
+    """Stops retrying at the third web page: an overloaded gateway shows one once or twice."""
 
     def __call__(self, retry_state: RetryCallState) -> bool:
         error = retry_state.outcome.exception() if retry_state.outcome else None

@@ -1,7 +1,7 @@
-"""The steps of a sample that run at the same time, as far as they wait for batches.
+"""The concurrent steps of a sample that wait for batches.
 
-The first step that gives up would end the others before they have asked what they want to know.
-So each waits until all have come as far as they can: their questions then go into the same batch.
+The first step that raises `CallQueued` would cancel the others before they have made their
+requests. So each step waits until all are blocked, and their requests go into the same batch.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ class RunningStep:
     """A step of a sample."""
 
     is_blocked: bool = False
-    """Whether it gave up for now, since the answer to its question comes in a batch."""
+    """Whether it stopped because its answer will come in a batch."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _SampleSteps:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wake(self) -> None:
-        """Let those who wait look again."""
+        """Wake the waiting steps."""
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -55,7 +55,7 @@ def track_steps() -> Iterator[None]:
 
 @contextmanager
 def track_step() -> Iterator[RunningStep]:
-    """Yield the step that the block is; it counts for the current sample if one is tracked."""
+    """Track the block as a step of the current sample, if one is tracked; yield the step."""
     sample, step = _SAMPLE.get(), RunningStep()
     if sample is None:
         yield step
@@ -71,7 +71,7 @@ def track_step() -> Iterator[RunningStep]:
 
 
 async def wait_for_other_steps() -> None:
-    """Wait until no step of the sample can go on; the current one cannot."""
+    """Wait until all steps of the sample are blocked, as the current one is."""
     sample, step = _SAMPLE.get(), _STEP.get()
     if sample is None or step is None:
         return
@@ -81,9 +81,9 @@ async def wait_for_other_steps() -> None:
 
 
 async def gather_both(one: Awaitable[One], other: Awaitable[Other]) -> tuple[One, Other]:
-    """Return what both return; if one raises, the other still asks its question.
+    """Return both results; if one raises, the other still makes its request.
 
-    Where both raise, the first error is raised.
+    If both raise, the first error is raised.
     """
     first, second = await asyncio.gather(one, other, return_exceptions=True)
     for found in (first, second):

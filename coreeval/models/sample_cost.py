@@ -1,9 +1,8 @@
-"""The limit on what one sample may cost: its calls are counted, and none is sent beyond it.
+"""The cost limit of a sample: no call is sent after its calls have exceeded it.
 
-What counts are the calls that the sample has used and its run has paid for, whoever sent them: a
-call that was stored before a kill, and is found when the sample is taken up again, counts once
-more from the beginning. A call that serves several samples at once, such as the labels of a batch,
-counts for each by its share. Answers that another run has paid for cost nothing.
+The cost is that of all calls that the sample used and its run paid for, including stored calls from
+before a kill. A call for several samples, such as a batch of labels, counts by its share for each.
+Answers paid for by another run cost nothing.
 """
 
 import math
@@ -17,10 +16,10 @@ KEY = "run.max_usd_per_sample"
 
 
 class SampleCost:
-    """What the calls of one sample have cost, against its limit.
+    """The cost of one sample's calls, and its limit.
 
     Args:
-        limit_usd: The most that the calls may have cost when another one is sent.
+        limit_usd: The cost in US dollars beyond which no further call is sent.
     """
 
     def __init__(self, limit_usd: float | None = None) -> None:
@@ -28,7 +27,7 @@ class SampleCost:
         self.spent_usd = 0.0
 
     def restore(self, spent_usd: float) -> None:
-        """Count what earlier steps of the sample have cost, if they were taken elsewhere."""
+        """Add the cost of the sample's earlier steps, if they ran elsewhere."""
         self.spent_usd = max(self.spent_usd, spent_usd)
 
     @property
@@ -64,7 +63,7 @@ def count_step_cost(spent_usd: float) -> Iterator[list[float]]:
     """Yield a list that collects the cost of each call inside the block, in US dollars.
 
     Args:
-        spent_usd: What the sample's finished steps have cost.
+        spent_usd: The cost of the sample's finished steps.
     """
     if cost := _COST.get():
         cost.restore(spent_usd)
@@ -78,7 +77,7 @@ def count_step_cost(spent_usd: float) -> Iterator[list[float]]:
 
 @contextmanager
 def share_cost(samples: int) -> Iterator[None]:
-    """Count calls inside the block for the current sample by its share: they serve so many."""
+    """Count calls inside the block only by the current sample's share: they serve several."""
     token = _SHARE.set(1 / samples)
     try:
         yield

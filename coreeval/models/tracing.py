@@ -1,9 +1,9 @@
-"""LangSmith as its own variables turn it on: bounded at the end of a process, and hidden if asked.
+"""LangSmith tracing, controlled by its own variables, with a time limit when the process ends.
 
-LangChain sends traces through one client for each process. Here it is opened before LangChain
-does, so that its threads end with the process, and so that LANGSMITH_HIDE_INPUTS and
-LANGSMITH_HIDE_OUTPUTS cover errors too: an endpoint's message may repeat the text it was sent.
-A process that works on several configs closes it after each: their accounts are their own.
+LangChain sends traces through one client per process. It is opened here before LangChain opens it,
+so that its threads end with the process and LANGSMITH_HIDE_INPUTS and LANGSMITH_HIDE_OUTPUTS also
+cover errors, which may repeat the text of a request. A process that works on several configs closes
+it after each, because they may have different accounts.
 """
 
 import atexit
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 PATIENCE_S = 2.0
-"""Longest wait at the end of a process for what is still to be sent; with all else that a process
-does at its end, it is gone within 5 s, also on a busy machine (our choice)."""
+"""The longest wait for unsent traces when the process ends; in all, the process then ends within 5
+s, even on a busy machine (our choice)."""
 _LEAST_S = 0.5
 _SWITCHES = ("TRACING", "TRACING_V2")
 _PREFIXES = ("LANGSMITH", "LANGCHAIN")
@@ -29,14 +29,14 @@ _KIND = re.compile(r"\w{1,100}")
 
 
 class Tracing:
-    """The client of this process, and what it could not send."""
+    """The client of this process, and the traces that it could not send."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
         self.failures: list[str] = []
-        """Kinds of the errors that ended the sending of a batch."""
+        """The types of errors that ended the sending of a batch."""
         self.waited_s = 0.0
-        """What this process has waited for another collector at the end of its work, in seconds."""
+        """Seconds that this process has waited for another collector before it ends."""
 
     def open(self) -> None:
         """Open the client if tracing is on and it is not open yet."""
@@ -89,11 +89,11 @@ class Tracing:
 
 
 TRACING = Tracing()
-"""That of this process."""
+"""The instance of this process."""
 
 
 def _forget_environment() -> None:
-    """Have LangSmith read the environment anew: it keeps each variable that it has once read."""
+    """Make LangSmith read the environment again: it caches variables."""
     if "langsmith" not in sys.modules:
         return
     from langsmith import utils

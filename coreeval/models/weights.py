@@ -1,7 +1,8 @@
-"""Where the weights of a local model are: a folder, a GGUF file, a Python package, or the hub.
+"""Finds the weights of a local model: a folder, a GGUF file, a Python package, or the hub.
 
-Everything is looked at before anything is loaded: whether files are whole, how many parameters they
-have, and whether those fit into memory. Pickled weights are refused: loading them runs code.
+Before anything is loaded, the files are checked: whether they are complete, how many parameters
+they have, and whether these fit into memory. Pickled weights are refused, because loading them runs
+code.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ _NO_SAFETENSORS: Final = (
 )
 _HEADER: Final = struct.Struct("<Q")
 _MOST_HEADER: Final = 100 << 20
-"""Most bytes of the header of a file of weights; the format itself allows no more."""
+"""The most bytes of a weights file's header; the format allows no more."""
 _WEIGHTS: Final = "*.safetensors"
 _OTHERS: Final = (
     "*.json",
@@ -42,15 +43,15 @@ _OTHERS: Final = (
     "*.jinja",
     "additional_chat_templates/*.jinja",
 )
-"""The files beside the weights that decide what a model says."""
+"""The files besides the weights that determine a model's answers."""
 _PATTERNS: Final = (_WEIGHTS, *_OTHERS)
-"""The files that are fetched from the hub."""
+"""The files that are downloaded from the hub."""
 _SLACK: Final = 8
-"""Parameters that one number of a file may hold: quantised weights are packed."""
+"""The most parameters per stored number: quantised weights are packed."""
 _WIDTHS: Final = ("hidden_size", "n_embd", "d_model", "dim", "embedding_size")
-"""What configs call the numbers that a token becomes."""
+"""Config keys of the embedding size."""
 _MOST_GROWTH: Final = 1000
-"""Most letters that a tokenizer may make of one before it cuts a text (own choice)."""
+"""The largest expansion of a character by a tokenizer before truncation (own choice)."""
 _INDEX: Final = "model.safetensors.index.json"
 
 
@@ -58,7 +59,7 @@ class Weights(NamedTuple):
     """The weights of a model on this machine."""
 
     name: str
-    """As the user wrote it, such as `hf:models/smol`."""
+    """The name in the config, such as `hf:models/smol`."""
     folder: Path
     gguf: str
     """The name of the GGUF file in the folder; empty for a folder of safetensors."""
@@ -68,7 +69,7 @@ class Weights(NamedTuple):
 
 
 def find_weights(name: str, *, hub: bool = False) -> Weights:
-    """Find the weights that a name such as `hf:PATH` stands for, and check that they are whole.
+    """Find the weights of a name such as `hf:PATH`, and check that they are complete.
 
     Args:
         name: `hf:` and a folder, a GGUF file, `package:NAME` for the weights in an installed
@@ -76,7 +77,7 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
         hub: Whether the hub may be asked.
 
     Raises:
-        UsageError: there are no weights, or they are not whole.
+        UsageError: there are no weights, or they are incomplete.
     """
     if not name.startswith(PREFIX) or name == PREFIX:
         raise UsageError(
@@ -110,7 +111,7 @@ def _find_path(said: str) -> Path | None:
 
 
 def _list_files(place: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return the name, size and time of change of each file: when one changes, it is read again."""
+    """Return the name, size and modification time of each file, to notice changes."""
     folder = place.parent if place.is_file() else place
     files = [
         *_find_others(folder),
@@ -124,7 +125,7 @@ def _find_others(folder: Path) -> list[Path]:
 
 
 def _find_files(folder: Path, pattern: str) -> list[Path]:
-    """Return the regular files of a folder; a pipe would be waited for."""
+    """Return the regular files of a folder; reading a pipe would block."""
     return [path for path in sorted(folder.glob(pattern)) if path.is_file()]
 
 
@@ -147,7 +148,7 @@ def _find_in_package(name: str, package: str) -> Path:
 
 
 def _fetch(name: str, said: str) -> Weights:
-    """Fetch a model from the hub at a pinned commit."""
+    """Download a model from the hub at a pinned commit."""
     with require_extra(EXTRA, "a model from the hub", where=name):
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -199,7 +200,7 @@ def _read_object(path: Path) -> dict[str, Any]:
     """Return a JSON object of a model's folder.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the file is not a JSON object.
     """
     try:
         if path.stat().st_size > _MOST_HEADER:
@@ -217,10 +218,10 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _check_config(path: Path, parameters: int, tensors: int) -> None:
-    """Refuse a model that names code of somebody's, or is larger than its weights.
+    """Refuse a model that names custom code or whose config is larger than its weights.
 
     Raises:
-        UsageError: it does, it is, or the file is damaged.
+        UsageError: the model is refused, or the file is damaged.
     """
     config = _read_object(path)
     for one in (config, config.get("text_config")):
@@ -241,9 +242,9 @@ def _check_config(path: Path, parameters: int, tensors: int) -> None:
 
 
 def _fits(config: Mapping[str, Any], parameters: int, tensors: int) -> bool:
-    """Return whether files may hold the layers and the vocabulary that a config tells of.
+    """Return whether files can contain the layers and the vocabulary that a config declares.
 
-    Both are made in memory before transformers sees that weights are missing.
+    transformers allocates both before it notices that weights are missing.
     """
     numbers = {key: value for key, value in config.items() if isinstance(value, int)}
     layers = max((numbers[key] for key in numbers if key.endswith(("layer", "layers"))), default=0)
@@ -253,10 +254,10 @@ def _fits(config: Mapping[str, Any], parameters: int, tensors: int) -> bool:
 
 
 def _check_tokenizer(path: Path) -> None:
-    """Refuse a tokenizer that swells texts before it cuts them.
+    """Refuse a tokenizer that expands texts before it truncates them.
 
     Raises:
-        UsageError: it does, or the file is damaged.
+        UsageError: the tokenizer is refused, or the file is damaged.
     """
     if not path.is_file():
         return
@@ -278,10 +279,10 @@ def _check_tokenizer(path: Path) -> None:
 
 
 def _check_index(path: Path, files: Collection[str]) -> None:
-    """Refuse an index of weights that leads out of the folder, or to what is not there.
+    """Refuse an index of weights with paths outside the folder or to missing files.
 
     Raises:
-        UsageError: it does.
+        UsageError: the index is refused.
     """
     if not path.is_file():
         return
@@ -295,7 +296,7 @@ def _count_safetensors(path: Path) -> tuple[int, int]:
     """Return the numbers of parameters and of tensors in a file of weights.
 
     Raises:
-        UsageError: the file is cut short, or no such file.
+        UsageError: the file is truncated or not a weights file.
     """
     try:
         with path.open("rb") as file:
@@ -336,7 +337,7 @@ def _read_gguf(name: str, path: Path) -> Weights:
         from gguf import GGUFReader
 
     class WholeReader(GGUFReader):  # type: ignore[misc]
-        """A reader that ends where the file does, whatever lengths the file claims."""
+        """A reader that stops at the end of the file, whatever lengths the file claims."""
 
         def _get(
             self,
@@ -386,7 +387,7 @@ def require_memory(weights: Weights, needed: int, free: int | None, device: str)
         weights: The model.
         needed: The bytes that it needs.
         free: The bytes that are free; None if that is unknown.
-        device: Where it would be loaded.
+        device: The device to load it on.
 
     Raises:
         UsageError: it does not fit.
@@ -402,7 +403,7 @@ def require_memory(weights: Weights, needed: int, free: int | None, device: str)
 
 
 def free_memory() -> int | None:
-    """Return the bytes of this machine's memory that are free; None if that is unknown."""
+    """Return the free bytes of this machine's memory; None if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         said = {line.partition(":")[0]: line.partition(":")[2] for line in lines}
