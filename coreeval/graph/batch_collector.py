@@ -1,4 +1,4 @@
-"""Collects the batches of a run: answers are kept, and what has none waits for the next round."""
+"""Collects the batches of a run: stores answers, and queues the rest for the next round."""
 
 import asyncio
 from collections.abc import Sequence, Set
@@ -31,10 +31,10 @@ from coreeval.tools.stores.call_batches import CallBatches
 
 BATCH_STAGE: Final = "batches"
 KEPT_TOGETHER: Final = 200
-"""Answers that are committed together."""
+"""The number of answers per commit."""
 READ_TRIES: Final = 3
 GIVEN_UP_AFTER: Final = timedelta(hours=24)
-"""How long results that cannot be read are tried again, at each look."""
+"""How long unreadable results are read again, at each poll."""
 _NOT_PROCESSED: Final = "the batch ended before it was processed"
 
 
@@ -43,10 +43,10 @@ class BatchCollector:
 
     Args:
         run: The run.
-        batching: What it asks through batches.
+        batching: The batch settings and state of the process.
         batches: Its batches in the call store.
         models: Its models.
-        sender: What has sent them.
+        sender: Their sender.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class BatchCollector:
         self._models, self._sender = models, sender
 
     async def collect(self) -> bool:
-        """Collect the batches that have ended; return whether a question can go on now.
+        """Collect the batches that have ended; return whether a request has an answer now.
 
         Raises:
-            CoreEvalError: a provider refused a batch, or cannot be asked.
+            CoreEvalError: a provider refused a batch or cannot be reached.
         """
         self._models.begin_look()
         await self._delete_files()
@@ -83,20 +83,20 @@ class BatchCollector:
         return has_come
 
     def _tell(self, opened: Sequence[Batch]) -> None:
-        """Report how far the open batches were when they were last looked at."""
+        """Report the progress of the open batches at the last poll."""
         if opened:
             done = sum(each.succeeded + each.failed for each in opened)
             total = sum(each.total for each in opened)
             self._run.watch(Progress(stage=BATCH_STAGE, done=done, total=total))
 
     async def cancel_all(self) -> None:
-        """Cancel all open batches, and collect those that have ended by that."""
+        """Cancel all open batches, and collect those that ended."""
         for batch in self._batches.open_batches():
             if batch.state == "sent":
                 await self._cancel(batch)
 
     async def _cancel(self, batch: Batch) -> bool:
-        """Cancel a batch; return whether it has ended by that and was collected."""
+        """Cancel a batch; return whether it ended and was collected."""
         known = self._models.find(batch, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.cancel, batch.provider_id))
         now = self._run.now().isoformat(timespec="seconds")
@@ -105,10 +105,10 @@ class BatchCollector:
         return state.phase == "ended" and await self._collect(batch, known, state)
 
     async def _look(self, batch: Batch) -> bool:
-        """Ask where a batch stands, and collect it if it has ended.
+        """Poll a batch, and collect it if it has ended.
 
         Raises:
-            CoreEvalError: the provider refused it, or cannot be asked.
+            CoreEvalError: the provider refused the batch or cannot be reached.
         """
         known = self._models.find(batch, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.look, batch.provider_id))
@@ -133,10 +133,10 @@ class BatchCollector:
         )
 
     async def _wait_longer(self, batch: Batch, state: BatchState) -> bool:
-        """Cancel a batch that takes too long; return whether it has ended by that.
+        """Cancel a batch that takes too long; return whether it ended.
 
-        While the provider says that it is at work, a batch is never given up: what it answers is
-        billed. A provider that takes no notice of a cancellation is asked again after `max_wait`.
+        A batch that the provider is still processing is never given up, because its answers are
+        billed. If the provider ignores a cancellation, it is sent again after `max_wait`.
         """
         waited = self._run.now() - (batch.cancelled or batch.made)
         if batch.folder or waited.total_seconds() <= self._batching.config.max_wait_s:
@@ -153,7 +153,8 @@ class BatchCollector:
         return False
 
     async def _give_up(self, batch: Batch, state: BatchState, reason: str) -> bool:
-        """Send the calls of a batch again; its reservations stay spent: it may have been billed."""
+        """Queue the calls of a batch again; its reservations stay spent, because it may have been
+        billed."""
         wanted = await asyncio.to_thread(self._batches.requests_of, batch)
         await self._batches.put_back(batch, wanted, reason=reason, is_billed=True)
         told = f"{batch.model}: the batch {batch.provider_id} is lost: {reason}"
@@ -162,7 +163,7 @@ class BatchCollector:
         return True
 
     async def _collect(self, batch: Batch, known: BatchModel, state: BatchState) -> bool:
-        """Keep the answers of an ended batch; return whether there were any."""
+        """Store the answers of an ended batch; return whether there were any."""
         wanted = await asyncio.to_thread(self._batches.requests_of, batch)
         left = {key: each for key, each in wanted.items() if not each.has_answer}
         begun_with, failure = len(left), None
@@ -188,7 +189,7 @@ class BatchCollector:
         return True
 
     async def _note_unreadable(self, batch: Batch, state: BatchState, failure: CallFailure) -> bool:
-        """Note that results cannot be read; return whether they were given up."""
+        """Record that results cannot be read; return whether to give them up."""
         note = f"{batch.model}: cannot read the results of a batch: {failure.message}"
         self._run.tell(self._run.stage, note=note)
         now = self._run.now()
@@ -207,14 +208,14 @@ class BatchCollector:
         left: dict[str, SentRequest],
         asked: Set[str],
     ) -> tuple[Batch, CallFailure | None]:
-        """Keep the answers of the questions that are left, and take these out of `left`.
+        """Store answers to the remaining requests, and remove these from `left`.
 
         Args:
             batch: The batch.
             known: Its model.
-            state: Where it stands.
-            left: The questions without an answer.
-            asked: The keys of all its questions.
+            state: Its state.
+            left: The requests without an answer.
+            asked: The keys of all its requests.
 
         Returns:
             The batch, and why its results could not be read to their end; None if they could.
@@ -264,7 +265,8 @@ class BatchCollector:
         await self._batches.update(batch, ended)
 
     async def _delete_files(self) -> None:
-        """Delete the files of ended batches at their providers; what cannot be deleted stays."""
+        """Delete the files of ended batches at their providers; files that cannot be deleted
+        stay."""
         for batch in self._batches.with_files():
             input_file, *results = batch.files.split("\n")
             state = BatchState(
@@ -286,14 +288,14 @@ class BatchCollector:
 
 
 def _is_cancelled(state: BatchState) -> bool:
-    """Return whether a batch was cancelled or is about to be, in whatever words."""
+    """Return whether a batch was cancelled or is being cancelled, by the provider's status."""
     return state.status.startswith("cancel")
 
 
 def _price_answer(
     answer: BatchAnswer, request: SentRequest, price: PriceConfig | None
 ) -> tuple[CollectedAnswer, float]:
-    """Return an answer with its cost, and what it would have cost without a batch."""
+    """Return an answer with its cost, and its cost without a batch."""
     outcome, usd, live = answer.outcome, None, 0.0
     assert outcome is not None
     if isinstance(outcome, AIMessage):

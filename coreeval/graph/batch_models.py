@@ -1,4 +1,4 @@
-"""The models of a run that are asked through batches, and how their endpoints are asked."""
+"""The models of a run that use batches, and requests to their endpoints."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class BatchModel:
-    """A model that can be asked through batches."""
+    """A model that uses batches."""
 
     model: Model
     endpoint: BatchEndpoint
     price: PriceConfig | None
-    """What it charges without batches; None if that is not known."""
+    """Its price without batches; None if unknown."""
     folder: str
     """The folder that its batches are written into; "" if they are sent."""
 
@@ -69,21 +69,21 @@ class BatchModels:
         self._run, self._batching = run, batching
         self._known: list[tuple[Model, PriceConfig | None]] | None = None
         self._silent = dict[str, CoreEvalError]()
-        """The endpoints that gave no answer since the last look began."""
+        """The endpoints that did not respond in the current poll."""
 
     def begin_look(self) -> None:
-        """Ask all endpoints again, also those that gave no answer at the last look."""
+        """Start a new poll: ask all endpoints, including those that did not respond before."""
         self._silent.clear()
 
     def find(self, about: Batch | QueueLength, folder: str) -> BatchModel:
-        """Return the model of a batch or a queue, with the key that it was sent with.
+        """Return the model of a batch or a queue, with the key with which it was sent.
 
-        A key is told by the name of its environment variable, so that it may be renewed while a
-        batch is open; if no model has that variable any more, any key of the model is taken.
+        A key is identified by the name of its environment variable, so that it may be renewed while
+        a batch is open; if no model has that variable any more, any key of the model is used.
 
         Args:
             about: The batch or the queue.
-            folder: The folder that its batches are written into; "" if they are sent.
+            folder: The folder for its batch files; "" if batches are sent.
 
         Raises:
             ModelUnusable: the config does not name it any more.
@@ -108,10 +108,10 @@ class BatchModels:
         return BatchModel(model=found[0], endpoint=batches, price=found[1], folder=folder)
 
     async def ask(self, known: BatchModel, question: Callable[[], Awaitable[T]]) -> T:
-        """Ask an endpoint about a batch, again if that may help; once in a look if it is silent.
+        """Ask an endpoint about a batch, with retries; only once per poll if it does not respond.
 
         Raises:
-            CoreEvalError: it cannot be asked.
+            CoreEvalError: the request failed.
         """
         place = known.folder or known.model.identity.endpoint
         if place in self._silent:
@@ -138,7 +138,7 @@ class BatchModels:
     def _open_endpoint(self, model: Model, folder: str) -> BatchEndpoint | None:
         if not folder:
             return model.chat.open_batches()
-        from coreeval.models.batch_folder import BatchFolder  # for few configs
+        from coreeval.models.batch_folder import BatchFolder  # needed by few configs
 
         return BatchFolder(Path(folder), model.config)
 

@@ -1,8 +1,8 @@
-"""Rounds of batches: what waits is sent, what has come is collected, and the run goes on.
+"""Rounds of batches: queued requests are sent, results are collected, and the run continues.
 
-In each round every open question is asked over stored answers. Those without an answer wait for a
-batch. When nothing moves any more, what waits is sent, and the run either ends here, to be resumed
-once the batches have come, or waits for them.
+In each round, every open request is made over stored answers. Requests without an answer are
+queued. When no sample can proceed, the queue is sent, and the run either ends, to be resumed when
+the batches are done, or waits for them.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ from coreeval.tools.stores.call_batches import CallBatches
 from coreeval.tools.stores.call_store import open_calls
 
 LONGEST_LOOK_S = 60.0
-"""Most seconds between two looks at batches that a process waits for."""
+"""The most seconds between two polls of batches."""
 LIVE_PATIENCE_S = 1200.0
-"""Seconds that cancelled batches are waited for before all that is left is asked live: OpenAI takes
-up to 10 minutes (https://developers.openai.com/api/docs/guides/batch), and at Anthropic it is known
-after 15 whether a batch was made (own choice)."""
+"""Seconds to wait for cancelled batches before the remaining requests are sent live: OpenAI takes
+up to 10 minutes (https://developers.openai.com/api/docs/guides/batch), and with Anthropic it takes
+15 to know whether a batch was created (own choice)."""
 
 
 async def work_in_rounds(run: RunContext, one_pass: Callable[[], Awaitable[None]]) -> None:
-    """Repeat a pass until none of its questions waits for a batch.
+    """Repeat a pass until none of its requests waits for a batch.
 
-    Returns early if the run is told to stop; it is if it ends here and waits for batches.
+    Returns early if the run is stopped, also because it ends here to wait for batches.
 
     Args:
         run: The run.
-        one_pass: Asks all that is open.
+        one_pass: Makes all open requests once.
 
     Raises:
-        CoreEvalError: something that no question could survive, such as a refused batch.
+        CoreEvalError: an error that stops the run, such as a refused batch.
     """
     batching = run.batching
     if batching is None:
@@ -58,18 +58,18 @@ async def work_in_rounds(run: RunContext, one_pass: Callable[[], Awaitable[None]
 
 
 class BatchRunner:
-    """Takes samples through a phase in rounds of batches.
+    """Runs a phase of samples in rounds of batches.
 
     Args:
         run: The run.
-        inner: Takes samples through a phase once; those that wait for a batch stay open.
+        inner: Runs a phase once; samples that wait for a batch stay open.
     """
 
     def __init__(self, run: RunContext, inner: PhaseRunner) -> None:
         self._run, self._inner = run, inner
 
     async def run(self, phase: Phase, ids: Sequence[str], on_result: OnResult) -> None:
-        """Take samples through a phase; see `PhaseRunner`."""
+        """Run a phase of samples; see `PhaseRunner`."""
         left = list(ids)
 
         async def one_pass() -> None:
@@ -108,7 +108,7 @@ class _Rounds:
         self._collector = BatchCollector(run, batching, batches, models, self._sender)
 
     async def start(self) -> bool:
-        """Collect what has come; return whether a pass can do anything now."""
+        """Collect results; return whether a pass can proceed now."""
         batching = self._batching
         was_waiting, batching.was_waiting = batching.was_waiting, False
         batching.live = batching.always_live
@@ -121,7 +121,7 @@ class _Rounds:
         return True
 
     async def advance(self) -> bool:
-        """Send what waits, unless too little is left; return whether another pass can go on now."""
+        """Send the queue, unless it is too short; return whether another pass can proceed now."""
         batching, batches = self._batching, self._batches
         if await self._collector.collect():
             return True
@@ -147,7 +147,7 @@ class _Rounds:
         return await self._wait_or_leave()
 
     async def _wait_or_leave(self) -> bool:
-        """Wait for batches if this process is to; otherwise end the run here."""
+        """Wait for batches if configured; otherwise end the run here."""
         if self._batching.waits or self._batching.always_live:
             return await self._wait()
         if not self._run.stop.asked:
@@ -155,7 +155,7 @@ class _Rounds:
         return False
 
     def _leave(self) -> None:
-        """End the run here, as one that waits."""
+        """End the run here as waiting for batches."""
         self._batching.waiting = True
         self._run.stop.ask("batches")
 
@@ -172,7 +172,7 @@ class _Rounds:
         self._leave()
 
     async def _wait(self) -> bool:
-        """Wait until a batch has come; return False if the run is told to stop."""
+        """Wait until a batch has ended; return False if the run is stopped."""
         stopped, pause = asyncio.Event(), self._batching.first_look_s
         until = math.inf if self._batching.waits else time.monotonic() + LIVE_PATIENCE_S
         with self._run.stop.notify(lambda _reason: stopped.set()):

@@ -1,7 +1,7 @@
-"""Sends the queued questions of a run as batches.
+"""Sends the queued requests of a run as batches.
 
-What a batch may cost is reserved, and its questions are noted as being sent, before it is created.
-After a kill the provider is asked whether it has the batch, so that no question is paid twice.
+Before a batch is created, its maximum cost is reserved and its requests are recorded as being sent.
+After a kill, the provider is asked whether it has the batch, so that no request is paid for twice.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from coreeval.tools.stores.call_batches import CallBatches
 
 CREATE_TRIES: Final = 3
 FULL_FOR: Final = timedelta(hours=24)
-"""How long smaller batches are sent after one was refused because too much was queued."""
+"""How long smaller batches are sent after a batch exceeded the queue limit."""
 _NOT_SENT: Final = "its batch was not sent"
 
 
@@ -37,7 +37,7 @@ class BatchSender:
 
     Args:
         run: The run.
-        batching: What it asks through batches.
+        batching: The batch settings and state of the process.
         batches: Its batches in the call store.
         models: Its models.
     """
@@ -53,14 +53,14 @@ class BatchSender:
         return self._batching.config.files or ""
 
     async def send(self, lengths: Sequence[QueueLength], *, hold_small: bool) -> bool:
-        """Send the queued questions of each model; return whether some are to be asked live now.
+        """Send the queued requests of each model; return whether some are to be sent live now.
 
         Args:
             lengths: The queues.
             hold_small: Whether short queues wait for the next round.
 
         Raises:
-            BudgetSpent: the budget does not cover a single question, and no batch is open.
+            BudgetSpent: the budget does not cover a single request, and no batch is open.
             CoreEvalError: a batch was refused.
         """
         await self._batches.drop_stale()
@@ -77,12 +77,12 @@ class BatchSender:
         return asks_live
 
     async def _send_queue(self, queue: QueueLength) -> bool:
-        """Send a queue in as many batches as needed; return whether it is to be asked live.
+        """Send a queue in as many batches as needed; return whether it is to be sent live.
 
-        What the provider does not take for now stays queued.
+        Requests that the provider does not accept now stay queued.
 
         Raises:
-            BudgetSpent: the budget does not cover what is left of it.
+            BudgetSpent: the budget does not cover the rest.
             CoreEvalError: a batch was refused.
         """
         known = self._models.find(queue, self._folder)
@@ -100,14 +100,14 @@ class BatchSender:
                 return True
             if outcome == "later":
                 return False
-            del taken, requests  # or the next ones are read beside them
+            del taken, requests  # otherwise the next ones are in memory, too
         return False
 
     def _find_most_calls(self, queue: QueueLength, endpoint: BatchEndpoint) -> int:
-        """Return how many calls of a queue may be sent in a batch now; 0 if it has to wait.
+        """Return how many calls of a queue may be sent in a batch now; 0 if the queue has to wait.
 
-        Once a batch was refused because too much was queued, one is open at a time, with half the
-        calls of the smallest refused one at most, for a day.
+        For a day after a batch exceeded the queue limit, only one batch is open at a time, with at
+        most half the calls of the smallest refused one.
         """
         since = self._run.now() - FULL_FOR
         refused = [one for one in self._batches.too_large_batches(queue) if one.made > since]
@@ -136,14 +136,14 @@ class BatchSender:
         is_full: bool = True,
         stays_queued: bool = False,
     ) -> bool:
-        """Put back the questions of a batch that its provider does not take for now.
+        """Put back the requests of a batch that its provider does not accept now.
 
         Args:
             batch: The batch.
-            wanted: Its questions.
-            problem: What the provider says.
-            is_full: Whether a smaller one may be taken.
-            stays_queued: Whether this process has just queued the questions.
+            wanted: Its requests.
+            problem: The provider's message.
+            is_full: Whether a smaller batch may be accepted.
+            stays_queued: Whether this process has just queued the requests.
 
         Returns:
             Whether they can be sent later; not if it was refused with a single question, while no
@@ -160,7 +160,7 @@ class BatchSender:
         return (is_full and batch.total > 1) or self._has_open(batch)
 
     def _tell_full_price(self, known: BatchModel) -> None:
-        """Report once that a model's batches are charged at its full price."""
+        """Report once that a model's batches cost its full price."""
         name = known.model.name
         if (
             known.price
@@ -180,7 +180,7 @@ class BatchSender:
         return [BatchRequest(custom_id=key, packed=packed) for key, packed in read]
 
     async def _begin(self, queue: QueueLength, known: BatchModel, keys: Sequence[str]) -> Batch:
-        """Make a batch of as many questions as the budget covers.
+        """Prepare a batch of as many requests as the budget covers.
 
         Raises:
             BudgetSpent: it covers none.
@@ -256,7 +256,7 @@ class BatchSender:
         requests: Sequence[BatchRequest],
         wanted: Mapping[str, SentRequest],
     ) -> CallFailure | None:
-        """Create a batch, again if the provider is sure not to have it.
+        """Create a batch; retry if the provider certainly does not have it.
 
         Returns:
             Why the provider does not have it; None if it has, or may have.
@@ -274,7 +274,7 @@ class BatchSender:
             else:
                 await self._note_sent(batch, state)
                 return None
-            if failure.billed:  # nobody knows whether it was made
+            if failure.billed:  # it is unknown whether it was created
                 if await self._settle(batch, known, wanted) != "absent":
                     return None
             elif not failure.retryable:
@@ -290,13 +290,13 @@ class BatchSender:
         return await self._batches.update(batch, sent | describe_state(state))
 
     async def settle_sending(self) -> bool:
-        """Find out what became of batches that a killed process was about to send.
+        """Find out whether batches that a killed process was sending exist.
 
         Returns:
-            Whether a question can go on now: it is in no batch after all.
+            Whether a request can be made again now, because it is in no batch.
 
         Raises:
-            CoreEvalError: the provider cannot be asked.
+            CoreEvalError: the provider cannot be reached.
         """
         goes_on = False
         for batch in self._batches.open_batches():
@@ -313,9 +313,9 @@ class BatchSender:
     async def _settle(
         self, batch: Batch, known: BatchModel, wanted: Mapping[str, SentRequest]
     ) -> Literal["found", "absent", "unknown"]:
-        """Find out whether the provider has a batch; `absent` is proved.
+        """Find out whether the provider has a batch; `absent` is proof.
 
-        All is reckoned by the provider's clock: this machine's may be wrong, or set meanwhile.
+        All times are the provider's: this machine's clock may be wrong or have been set.
 
         Raises:
             CoreEvalError: it cannot be asked.
@@ -341,9 +341,9 @@ class BatchSender:
         return "found"
 
     async def _waited_s(self, batch: Batch, asked: datetime, known: BatchModel) -> float:
-        """Return the seconds since a provider was asked to create a batch.
+        """Return the seconds since the request to create a batch.
 
-        They are counted anew if its clock was set back.
+        The count restarts if the provider's clock was set back.
         """
         now = await known.endpoint.read_clock()
         if now < asked:
@@ -352,5 +352,5 @@ class BatchSender:
 
 
 def describe_state(state: BatchState) -> dict[str, object]:
-    """Return where a batch stands at its provider, as it is stored."""
+    """Return the stored state of a batch at its provider."""
     return {"status": state.status, "succeeded": state.succeeded, "failed": state.failed}

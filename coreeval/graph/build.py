@@ -1,4 +1,4 @@
-"""The wiring of the graphs, and nothing else."""
+"""Builds the graphs from their nodes."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -49,7 +49,7 @@ def build_sample_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
 
 
 def build_rewording_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
-    """Reword one train item as the samples are reworded; no news is looked for."""
+    """Reword one train item in the same way as samples, without news."""
     builder = StateGraph(SampleState, input_schema=SampleInput)
     for name in REWORDING_NODES:
         builder.add_node(name, wrap(name, getattr(nodes, name)))
@@ -79,11 +79,11 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
     return builder
 
 
-# Edges of the sample graph are async: LangGraph calls others in a thread each time.
+# Edges of the sample graph are async: LangGraph would call sync functions in a thread.
 
 
 async def _after_extract(state: SampleState) -> str:
-    """End a sample that is to be skipped; judge one that ends here; else follow its route."""
+    """End a skipped sample, judge one that ends here, or else follow its route."""
     if state["policy"] == "skip":
         return END
     return "judge_original" if "outcome" in state else state["route"]
@@ -101,7 +101,7 @@ async def _route(state: SampleState) -> str:
 
 
 def _after_refresh(state: RunState) -> str:
-    """End the graph while samples are open, because the run was told to stop."""
+    """End the graph while samples are open, because the run was stopped."""
     return END if state["pending"] else "control"
 
 
@@ -111,7 +111,7 @@ def _after_control(state: RunState) -> str:
 
 
 def _unless_stopped(following: str) -> Callable[[RunState], str]:
-    """Return what ends the graph if the run was told to stop, and else goes on."""
+    """Return an edge that ends the graph if the run was stopped."""
 
     def go_on(state: RunState) -> str:
         return END if state["stopped"] else following

@@ -1,7 +1,7 @@
 """The bundled demo: five small benchmarks and their news, with configs for the offline roles.
 
-A sixth, of generated items and a generated series, is for PCR and NumLeak: with targets of which it
-is known what they remember. Four more, of the other kinds of task, come with a recorded run.
+A sixth, with generated items and a generated series, is for PCR and NumLeak and has targets with
+known memories. Four more, of the other kinds of task, have a recorded run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ from coreeval.errors import UsageError
 from coreeval.tools.files import write_text
 
 RecordedKind = Literal["choice", "answer", "summary"]
-"""The kinds of task that the demo repeats from recorded answers: rules cannot write such items."""
+"""The kinds of task that the demo replays from recorded answers, because rules cannot write such
+items."""
 DATASETS: dict[str, dict[str, str]] = {
     "emotion": {"format": "tweeteval", "path": "emotion"},
     "irony": {"format": "tweeteval", "path": "irony"},
@@ -26,7 +27,8 @@ DATASETS: dict[str, dict[str, str]] = {
 MEMORY, NUMBERS = "synthetic_memory", "synthetic_numbers"
 REMEMBERING = ("offline:clean", "offline:finetuned", "offline:contaminated")
 REFERENCES = tuple(f"offline:reference-{n}" for n in range(1, 7))
-"""Clean classifiers of different abilities, with which PCR separates difficulty from memory."""
+"""Classifiers of different abilities without memory, by which PCR separates difficulty from
+memory."""
 RECALLING = (
     "offline:memorizing",
     "offline:half-remembering",
@@ -38,7 +40,7 @@ RECALLING = (
 PROBES = ("value", "fictitious")
 """NumLeak's probes, on which its six verdicts are based."""
 WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
-"""The period of the fixture's news, so that the demo's result does not depend on the day."""
+"""The period of the bundled news, so that the demo's result does not depend on the day."""
 RECORDED: Mapping[RecordedKind, tuple[str, ...]] = {
     "choice": ("quiz",),
     "answer": ("reading", "trivia"),
@@ -46,8 +48,7 @@ RECORDED: Mapping[RecordedKind, tuple[str, ...]] = {
 }
 """The benchmarks with a recorded run, by the kind of their task."""
 _RECORDINGS = "recorded.tar.xz"
-"""The recorded runs, one file for all: they share their prompts, which take a third of the space
-that way."""
+"""All recorded runs in one file: they share their prompts, so this takes a third of the space."""
 
 
 def demo_data() -> Path:
@@ -92,7 +93,7 @@ def write_configs(folder: Path) -> list[Path]:
 
 
 def write_memory_config(folder: Path) -> Path:
-    """Write the config with which PCR and NumLeak detect which models memorised generated data."""
+    """Write the config of the demo in which PCR and NumLeak detect memorised generated data."""
     numbers = {"series": [str(demo_data() / NUMBERS / "series.yaml")], "probes": list(PROBES)}
     detect = {"evaluate": False, "pcr": {}, "numleak": numbers}
     dataset = {"format": "jsonl", "path": MEMORY}

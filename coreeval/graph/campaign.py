@@ -1,8 +1,8 @@
-"""Campaigns: questions to models, asked through the call store until told to stop.
+"""Campaigns: sets of questions to models, asked through the call store.
 
-A `Campaign` asks as many questions at a time as its config says. The arms, PCR, NumLeak and every
-other detector ask through one. `run_campaign` is a command that only asks: it holds a lock, and a
-stop or a kill costs only the questions in flight.
+A `Campaign` has as many questions in flight as its config allows. The arms, PCR, NumLeak and all
+other detectors use it. `run_campaign` runs one as a command: it holds a lock, and a stop or a kill
+loses only the questions in flight.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ Answer = TypeVar("Answer")
 Found = TypeVar("Found")
 PLAIN: Final = PlainOutput()
 GIVE_UP_AFTER: Final = 5
-"""Failures in a row after which a model counts as down. A text that its endpoint chokes on fails
-alone, while each question to an endpoint that is down costs minutes."""
+"""The number of consecutive failures after which a model counts as down. A text that the endpoint
+cannot process fails alone, but each question to an endpoint that is down takes minutes."""
 
 
 async def ask_text(
@@ -62,7 +62,7 @@ async def ask_text(
     Args:
         client: Its chains have one draw, so that each answer is independent.
         messages: The question.
-        draw: Number of a repeated answer, from 0.
+        draw: The number of a repeated answer, from 0.
 
     Raises:
         ModelCallError: the question failed.
@@ -93,24 +93,24 @@ async def score_text(client: ModelClient, messages: Sequence[Message]) -> TextAn
 
 
 class CampaignStopped(asyncio.CancelledError):
-    """Raised when asking was told to stop and the questions in flight have been answered."""
+    """The campaign was stopped; the questions in flight have been answered."""
 
 
 class CampaignQueued(Exception):
-    """Questions wait for a batch: all that could be asked without its answers was asked."""
+    """Questions wait for a batch; all others have been asked."""
 
 
 @dataclass
 class ModelConnection:
-    """A model that is being asked: whether to send it more, and which questions failed."""
+    """The state of a model in a campaign: whether to continue, and which questions failed."""
 
     model: str
     """Its display name."""
     failures: list[str] = field(default_factory=list)
-    """Why questions have no answer, in the order in which they failed."""
+    """The reasons of failed questions, in order."""
     failures_in_a_row: int = 0
     queued: int = 0
-    """How many questions wait for a batch."""
+    """The number of questions that wait for a batch."""
 
     @property
     def is_open(self) -> bool:
@@ -118,11 +118,11 @@ class ModelConnection:
         return self.failures_in_a_row < GIVE_UP_AFTER
 
     def note_answer(self) -> None:
-        """Record that the model was reached."""
+        """Record that the model answered."""
         self.failures_in_a_row = 0
 
     def note_failure(self, reason: str) -> None:
-        """Record that a question got no answer."""
+        """Record a failed question."""
         self.failures.append(reason)
         self.failures_in_a_row += 1
 
@@ -195,9 +195,9 @@ class Campaign:
         Args:
             model: The model's display name.
             stage: The stage shown as progress.
-            questions: Distinct ones.
+            questions: The questions, all distinct.
             ask: Asks one question.
-            kind: What an answer is counted as in the progress.
+            kind: The unit of answers in the progress.
 
         Raises:
             CampaignStopped: a signal stopped the campaign.
@@ -239,14 +239,14 @@ async def open_campaign(
     """Yield a campaign, and close its models and its call store afterwards.
 
     Args:
-        config: Says how many questions may be in flight, and what they may cost.
+        config: Has the number of questions in flight and the budget.
         workspace: Has the call store and the trusted endpoints.
         payer: The name under which the call store counts the cost.
         watch: Receives progress.
-        stop: Ends the campaign once it is set.
+        stop: Ends the campaign when set.
         active_calls: Receives the stage of each call.
-        batching: What is asked through batches; None: nothing.
-        prices: What models charge; None to read what the config names.
+        batching: The batch settings and state of the process; None for no batches.
+        prices: Prices of models; None to read the config's price file.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -272,7 +272,7 @@ async def open_campaign(
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignPlan:
-    """What a command that only asks is going to do, and who pays."""
+    """The plan of a command that only asks questions, and its payer."""
 
     source: Path
     """The config's file."""
@@ -280,7 +280,7 @@ class CampaignPlan:
     workspace: Workspace
     payer: str
     lock: Path
-    """The lock that is held meanwhile, in the folder of the answers."""
+    """The lock held during the campaign, in the folder of the answers."""
 
 
 _RESUME_HINT = "then run the same command to continue"
@@ -293,7 +293,7 @@ _STOP_PROGRESS = Progress(
 def run_campaign(
     plan: CampaignPlan, ask: Callable[[Campaign], Awaitable[Found]], *, watch: Watch
 ) -> Found:
-    """Run a campaign of its own under its lock and return what `ask` returns.
+    """Run a campaign under its lock and return what `ask` returns.
 
     Raises:
         BudgetSpent: another call may cost more than the budget has left.
@@ -312,10 +312,10 @@ def run_campaign(
 
 @contextmanager
 def explain_stop(where: Path) -> Iterator[None]:
-    """Tell whoever asks that the same command goes on, after a signal or an error.
+    """After a signal or an error, tell the user that the same command continues.
 
     Args:
-        where: What was being asked: a config or a run.
+        where: The config or run that was being asked about.
 
     Raises:
         Interrupted: a signal stopped the block.

@@ -1,6 +1,6 @@
-"""Works on the cells of a study until all are done, here or in other processes beside this one.
+"""Computes the cells of a study until all are done, in this and other processes.
 
-Each cell is one result in a file, so that a stop or a kill costs the cell in progress.
+Each cell is one result in a file, so a stop or a kill loses only the cell in progress.
 """
 
 import time
@@ -18,7 +18,7 @@ from coreeval.models.weights import Weights
 from coreeval.tools.formatting import format_expected_time
 
 WAIT_S: Final = 2.0
-"""Seconds between two looks at the cells that other processes work on."""
+"""Seconds between two checks of cells that other processes are computing."""
 
 
 class StudyCell(Protocol):
@@ -39,7 +39,7 @@ class StudyPlan(Protocol[C_co]):
 
     @property
     def cells(self) -> Sequence[C_co]:
-        """Return all cells, those first on which others rest."""
+        """Return all cells, ordered by their dependencies."""
         ...
 
     @property
@@ -48,20 +48,20 @@ class StudyPlan(Protocol[C_co]):
         ...
 
     def estimate(self) -> TimeEstimate:
-        """Return how long the cells take that are not done."""
+        """Return the expected time of the cells that are not done."""
         ...
 
 
 def finish_cells(
     plan: StudyPlan[C], do: Callable[[C], Any], around: RunHooks, *, stage: str
 ) -> None:
-    """Do every cell that has no result yet; wait for those that other processes have taken.
+    """Compute every cell without a result; wait for those that other processes have taken.
 
     Args:
         plan: The cells.
         do: Returns the result of a cell.
         around: Receives the progress.
-        stage: What the progress is called.
+        stage: The name of the stage in the progress.
     """
     _tell(plan, around, stage)
     while left := [cell for cell in plan.cells if cell not in plan.results.read()]:
@@ -72,20 +72,20 @@ def finish_cells(
 def load_once(
     weights: Weights, device: str, memory: int, training: TrainingSettings
 ) -> Callable[[], LocalModel]:
-    """Return what loads the model that cells train, when it is called first, and then returns it.
+    """Return a function that loads the model on its first call and then returns it.
 
     Args:
         weights: The weights of the model.
-        device: Where they are put.
-        memory: The bytes that the model needs there.
-        training: How it is trained.
+        device: The device to load it on.
+        memory: The bytes that the model needs.
+        training: The training settings.
     """
     full, most = training.method == "full", training.max_tokens
     return cache(partial(load_model, weights, device, full=full, needed=memory, most_tokens=most))
 
 
 def _take(plan: StudyPlan[C], cell: C, do: Callable[[C], Any]) -> bool:
-    """Do a cell unless another process has; return whether it was done here."""
+    """Compute a cell unless another process has taken it; return whether it was computed here."""
     results = plan.results
     with results.claim(cell.key) as mine:
         if not mine or cell in results.read():
@@ -102,7 +102,7 @@ def _tell(plan: StudyPlan[C], around: RunHooks, stage: str) -> bool:
 
 
 def watch_stage(around: RunHooks, stage: str) -> Callable[[int, int], None]:
-    """Return what reports the progress of a stage: how much is done, and of how much."""
+    """Return a function that reports the progress of a stage."""
 
     def watch(done: int, total: int) -> None:
         around.watch(Progress(stage=stage, done=done, total=total))

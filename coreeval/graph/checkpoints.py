@@ -1,7 +1,7 @@
-"""Where threads stand: in memory while they run, on disk once they are stopped.
+"""Checkpoints of threads: in memory while they run, on disk when they stop.
 
-Most threads come to their end, so saving each of their places would be wasted work. A thread that
-is lost with its process begins again, over the stored calls.
+Most threads finish, so saving each step would be wasted work. A thread that is lost in a kill
+starts again over stored calls.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from coreeval.tools.stores.heartbeat import refuse_special_file
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can create objects."""
 _MOST_HELD = 4096
-"""Most threads in memory (own choice)."""
+"""The most threads in memory (own choice)."""
 _DELETE = "delete it: samples in flight start again from the calls already answered"
 
 
@@ -45,8 +45,8 @@ class PlainValueSerializer(JsonPlusSerializer):
     """Reads rows of plain JSON values only, in any environment and any order of imports.
 
     LangGraph's default imports and calls what a row names, unless `LANGGRAPH_STRICT_MSGPACK` was
-    set when `langgraph` was first imported. The allow-list of this one is empty and cannot be
-    extended, and an object raises an error instead of being replaced by its raw data.
+    set when `langgraph` was first imported. This serializer allows no types, its allow-list cannot
+    be extended, and an object raises an error instead of being replaced by its raw data.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ class CheckpointStore(BaseCheckpointSaver[str]):
 
     @property
     def is_full(self) -> bool:
-        """Whether threads that wait have to be kept on disk, because many are in memory."""
+        """Whether waiting threads must be stored on disk, because many are in memory."""
         return len(self._held) > _MOST_HELD
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:

@@ -1,4 +1,4 @@
-"""What the arms of a run are compared by, gathered from its store: texts, evidence, answers."""
+"""Collects from a run's store what its arms are compared by: texts, evidence and answers."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from coreeval.tools.embeddings import Embedder
 
 EMBEDDER: Final = "minilm"
-"""The model on this machine that tells whether texts are about the same."""
+"""The model on this machine that measures whether texts have the same topic."""
 DEPTHS: Final = ("headline", "description", "article")
-"""How much of an article was read, the least first."""
+"""How much of an article was read, from least to most."""
 
 
 def compare_with_originals(run: RunContext) -> "Comparability | None":
@@ -26,7 +26,7 @@ def compare_with_originals(run: RunContext) -> "Comparability | None":
     if not run.store.counts().get("accepted"):
         return None
     from coreeval.evaluation.answer_codes import find_clusters
-    from coreeval.evaluation.comparability import measure  # numpy, for the end of a run
+    from coreeval.evaluation.comparability import measure  # needs numpy, only at the end of a run
 
     clusters = find_clusters(run.store.clusters())
     embed, absent = _open_embedder()
@@ -45,7 +45,7 @@ def compare_with_originals(run: RunContext) -> "Comparability | None":
 
 
 def _open_embedder() -> "tuple[Embedder | None, dict[str, str]]":
-    """Return the model on this machine, or why there is none; nothing is fetched."""
+    """Return the model on this machine, or why there is none; nothing is downloaded."""
     from coreeval.tools.embeddings import open_embeddings  # numpy
 
     try:
@@ -55,7 +55,7 @@ def _open_embedder() -> "tuple[Embedder | None, dict[str, str]]":
 
 
 def list_references(run: RunContext) -> list[str]:
-    """Return the targets that tell how hard a text is, because they remember nothing.
+    """Return the targets that measure how hard a text is, because they have no memory of it.
 
     Those with `role: reference`; if there are none, the embedded ones that have seen nothing.
     """
@@ -83,7 +83,7 @@ def _average_references(
 
 
 def _iter_text_pairs(run: RunContext, clusters: Mapping[str, str]) -> "Iterator[TextPair]":
-    """Yield both texts of each accepted sample; of very many, of a part that is always the same."""
+    """Yield both texts of each accepted sample; of very many samples, a fixed subset."""
     from coreeval.evaluation.comparability.measure import TextPair
     from coreeval.evaluation.covariates import MOST
 
@@ -96,7 +96,7 @@ def _iter_text_pairs(run: RunContext, clusters: Mapping[str, str]) -> "Iterator[
 
 
 def _iter_evidence(run: RunContext, clusters: Mapping[str, str]) -> "Iterator[SampleEvidence]":
-    """Yield what each accepted sample rests on."""
+    """Yield the evidence of each accepted sample."""
     from coreeval.evaluation.comparability.measure import SampleEvidence
 
     used: dict[str, dict[str, str]] = {}
@@ -120,5 +120,5 @@ def deepest(depths: Iterable[str]) -> str:
 
 
 def evidence_depth(item: Evidence) -> str:
-    """Return how much of an article was read; evidence that does not say it has its headline."""
+    """Return how much of an article was read; by default, its headline."""
     return item.depth

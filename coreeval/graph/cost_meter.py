@@ -1,26 +1,26 @@
-"""What a stage of a run will have cost at its end, by what its ended samples cost."""
+"""Forecasts the cost of a run's stage from the cost of its ended samples."""
 
 import math
 
 from coreeval.tools.stores.heartbeat import CostForecast, Spend
 
 FEWEST_ENDED = 10
-"""Fewest ended samples from which a forecast is made."""
+"""The fewest ended samples for a forecast."""
 FEWEST_MARKS = 3
-"""Fewest heartbeats with ended samples: the interval comes from how they differ."""
+"""The fewest heartbeats with ended samples: the interval is computed from their differences."""
 
 
 class CostMeter:
-    """Meter of what the ended samples of one stage cost, from one heartbeat to the next."""
+    """Measures the cost of the ended samples of one stage at each heartbeat."""
 
     def __init__(self) -> None:
         self._first: tuple[int, float] | None = None
         self._last = 0, 0.0
         self._steps: list[tuple[int, float]] = []
-        """The samples that ended between two heartbeats, and what was spent meanwhile."""
+        """The number of samples that ended between two heartbeats, and the amount spent."""
 
     def add(self, done: int, spend: Spend) -> None:
-        """Note how many samples have ended, and what was spent in all by then."""
+        """Record how many samples have ended, and the total spent so far."""
         mark = done, spend.billed_usd
         if self._first is None:
             self._first = self._last = mark
@@ -31,7 +31,7 @@ class CostMeter:
             self._last = mark
 
     def forecast(self, done: int, total: int, spend: Spend) -> CostForecast | None:
-        """Return what will have been spent when all samples have ended; None if too few have.
+        """Return the forecast of the total when all samples have ended; None if too few have.
 
         With n ended samples that cost r each, and m that are left, the forecast is the amount
         spent plus m r. The variance of a sample's cost, s^2, is that of the amounts between
@@ -58,7 +58,7 @@ class CostMeter:
 
 
 def describe_excess(stage: str, found: CostForecast, spend: Spend) -> str:
-    """Return the note that a run will exceed its budget."""
+    """Return the remark that a run will exceed its budget."""
     return (
         f"the stage {stage} will have cost about {found.usd:.2f} USD at its end "
         f"({found.low_usd:.2f} to {found.high_usd:.2f}), more than the budget of "

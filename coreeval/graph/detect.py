@@ -1,7 +1,7 @@
-"""Runs one detector on a run that has ended: asks the targets, writes its document and the report.
+"""Runs one detector on an ended run: asks the targets, writes its document and the report.
 
-The questions go through the call store and are paid by the run, so that a stop or a kill costs only
-what is in flight, and the same command goes on.
+The questions go through the call store and are paid for by the run, so a stop or a kill loses only
+questions in flight, and the same command continues.
 """
 
 import asyncio
@@ -51,17 +51,17 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 DETECTOR_ROLE: Final = "target_text"
-"""The role that calls are recorded under: a target asked for an answer in its own words."""
+"""The role under which calls are recorded: a target that answers in free text."""
 TOP_TOKENS: Final = 5
 """The number of log-probabilities requested at each position."""
 Found = TypeVar("Found")
 Finish = Callable[[DetectorInputs, Mapping[str, TextAnswer]], Found]
-"""What becomes of a target's answers by question key."""
+"""Converts a target's answers by question key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DetectionPlan:
-    """A run, a detector, and the targets that it is run on."""
+    """A run, a detector, and the targets to ask."""
 
     detector: Detector
     files: RunFiles
@@ -72,27 +72,27 @@ class DetectionPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """What came of running a detector."""
+    """The result of running a detector."""
 
     document: Mapping[str, Any]
-    """The detector's document: its finding on every target that was asked so far."""
+    """The detector's document, with a finding for every target asked so far."""
     summary: RunSummary
 
 
 def plan_detection(
     detector: Detector, run_dir: Path | str, targets: Sequence[str], budget_usd: float | None
 ) -> DetectionPlan:
-    """Return what running a detector on a run would ask of whom; nothing is written.
+    """Return which questions a detector would ask which targets of a run; nothing is written.
 
     Args:
         detector: A detector with questions.
         run_dir: The run's directory.
-        targets: Names of targets of the run; by default all that answer in words.
+        targets: Names of targets of the run; by default all that answer in text.
         budget_usd: The run's new total budget, including its cost so far.
 
     Raises:
-        RunStateError: there is no run.
-        RunCorrupt: the detector's earlier document, which the answers would join, is damaged.
+        RunStateError: the run does not exist.
+        RunCorrupt: the detector's earlier document, which would be extended, is damaged.
         ConfigError: the run has no such target, or none that answers in text.
     """
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
@@ -127,7 +127,7 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
     Raises:
         RunStateError: some of the run's samples are unfinished.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
-        Interrupted: a signal stopped it; the same call goes on.
+        Interrupted: a signal stopped it; the same call continues.
         RunError: a target left questions without an answer; the others are stored.
     """
     assert plan.detector.score, "a detector with questions has a score"
@@ -140,7 +140,7 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
 def collect_answers(
     plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS
 ) -> dict[str, Mapping[str, TextAnswer]]:
-    """Ask the targets, and return their answers by target and question key; nothing is judged.
+    """Ask the targets and return their answers by target and question key, without a verdict.
 
     Raises:
         CoreEvalError: as `run_detector` does.
@@ -160,7 +160,7 @@ def check_endpoints(plan: DetectionPlan) -> None:
 
 
 class FindingPlace(Protocol):
-    """A run, and the detector whose findings it keeps."""
+    """A run, and a detector with findings in it."""
 
     @property
     def detector(self) -> Detector:
@@ -182,7 +182,7 @@ class FindingPlace(Protocol):
 def keep_findings(
     place: FindingPlace, found: Mapping[str, Mapping[str, Any]], around: RunHooks
 ) -> Detection:
-    """Write findings by target into a detector's document, and a new report; the lock is held."""
+    """Write findings by target into a detector's document, and a new report, under the lock."""
     document = write_document(place.files, place.detector, found)
     with open_store(place.files, around.now) as store:
         store.reopen_stages(("report",))
@@ -192,7 +192,7 @@ def keep_findings(
 
 
 def read_inputs(run: RunContext) -> DetectorInputs:
-    """Return the texts of a run as a detector takes them."""
+    """Return the texts of a run in the form for detectors."""
     compare = kind_of(run.task).compared
 
     def read_fields() -> Iterator[SampleTexts]:
@@ -218,13 +218,13 @@ def _control_texts(store: RunStore) -> dict[str, Mapping[str, str]]:
 
 
 def list_questions(detector: Detector, inputs: DetectorInputs) -> list[DetectorQuestion]:
-    """Return the questions of a detector that has some."""
+    """Return the questions of a detector."""
     assert detector.questions, "only detectors with questions are run"
     return list(detector.questions(inputs))
 
 
 def _ask(plan: DetectionPlan, around: RunHooks, finish: Finish[Found]) -> dict[str, Found]:
-    """Return what comes of each target's answers, which are asked live; the lock is held.
+    """Ask the targets live and return the converted answers; the caller holds the lock.
 
     Raises:
         Interrupted: a signal stopped it.

@@ -1,6 +1,6 @@
-"""Plans and runs a dose response: a model reads the values of a series so many times, then ranks.
+"""Plans and runs a dose response: a model is trained on the values of a series and ranks them.
 
-Nothing is loaded or written by a plan. Results are kept cell by cell.
+A plan loads and writes nothing. Results are stored cell by cell.
 """
 
 import hashlib
@@ -50,14 +50,14 @@ as often as its dose says."""
 
 @dataclass(frozen=True, kw_only=True)
 class DoseRequest:
-    """What a user asks for."""
+    """The options of a study."""
 
     model: str
     series: str
     out: Path
     """The folder of the results."""
     doses: Sequence[int] = DOSES
-    """None at all: the model is only ranked as it came."""
+    """Empty: the model ranks without training."""
     seeds: int = 3
     dates: int = 30
     seed: int = 0
@@ -67,7 +67,7 @@ class DoseRequest:
 
 
 class DoseHeader(Value):
-    """What a study is: the first line of the file of its results."""
+    """The definition of a study: the first line of its result file."""
 
     study: str
     model: str
@@ -82,7 +82,7 @@ class DoseHeader(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class DosePlan:
-    """A dose response: what is read how often, and where results are kept."""
+    """A dose response: its texts, doses and result file."""
 
     request: DoseRequest
     weights: Weights
@@ -94,13 +94,13 @@ class DosePlan:
 
     @property
     def results(self) -> CellFile[DoseResult]:
-        """Return the file of the results."""
+        """Return the result file."""
         path = self.request.out / f"{self.header.study}.jsonl"
         return CellFile(path, self.header, DoseResult, fits=self.data.fits)
 
     @property
     def work(self) -> DoseWork:
-        """Return the arithmetic of each cell."""
+        """Return the computing cost of each cell."""
         return DoseWork(
             data=self.data,
             parameters=self.weights.parameters,
@@ -110,7 +110,7 @@ class DosePlan:
         )
 
     def estimate(self) -> TimeEstimate:
-        """Return how long the cells take that are not done.
+        """Return the expected time of the cells that are not done.
 
         Raises:
             RunCorrupt: a result is damaged.
@@ -122,7 +122,7 @@ def plan_doses(request: DoseRequest) -> DosePlan:
     """Return a dose response; nothing is loaded or written.
 
     Raises:
-        UsageError: there are no weights, they do not fit into memory, or torch is not installed.
+        UsageError: the weights do not exist or do not fit into memory, or torch is not installed.
         ConfigError: the series does not exist.
         DatasetError: its values cannot be read, or are too few.
     """
@@ -176,7 +176,7 @@ def _make_header(
 
 @dataclass(frozen=True, kw_only=True)
 class DoseFinding:
-    """What came of a dose response."""
+    """The result of a dose response."""
 
     response: DoseResponse
     rankings: Path
@@ -184,10 +184,10 @@ class DoseFinding:
 
 
 def run_doses(plan: DosePlan, *, around: RunHooks = DEFAULT_HOOKS) -> DoseFinding:
-    """Train what is not trained yet, and return what came of it.
+    """Train the remaining cells and return the result.
 
     Raises:
-        Interrupted: a signal stopped it; the same call goes on.
+        Interrupted: a signal stopped it; the same call continues.
         RunError: the device ran out of memory; results are kept.
         RunCorrupt: a result is damaged.
     """
@@ -207,7 +207,7 @@ def run_doses(plan: DosePlan, *, around: RunHooks = DEFAULT_HOOKS) -> DoseFindin
 
 
 def _make_work(plan: DosePlan, around: RunHooks) -> Callable[[DoseCell], DoseResult]:
-    """Return what does a cell; the model is freed with it."""
+    """Return the function that computes a cell; the model is freed with it."""
     model = load_once(plan.weights, plan.device, plan.memory, plan.header.training)
     return partial(_train_cell, plan, around, model)
 
@@ -215,7 +215,7 @@ def _make_work(plan: DosePlan, around: RunHooks) -> Callable[[DoseCell], DoseRes
 def _train_cell(
     plan: DosePlan, around: RunHooks, open_model: Callable[[], LocalModel], cell: DoseCell
 ) -> DoseResult:
-    """Train a model as a cell says, and rank the candidates."""
+    """Train a model for a cell, and rank the candidates."""
     model, settings = open_model(), plan.header.training
     items, began = list_training(plan.data, cell, plan.header.largest), time.monotonic()
     watch = watch_stage(around, f"training {cell.key}")
@@ -236,12 +236,12 @@ def rank_in_weights(
     """Return the mean log-probability of each candidate by date, and greedy continuations.
 
     Args:
-        model: The model, as it is now.
+        model: The model in its current state.
         data: The dates and their candidates.
-        batch: The number of sentences at a time.
+        batch: The number of sentences per batch.
 
     Raises:
-        RunError: the device has no memory left.
+        RunError: the device is out of memory.
     """
     begun = [list(model.encode_text(one.begun).tokens) for one in data.statements]
     logprobs, said = list[dict[str, float]](), list[str]()
@@ -259,10 +259,10 @@ def rank_in_weights(
 
 
 def require_doses(doses: Sequence[int], *, untrained: bool) -> tuple[int, ...]:
-    """Return the doses to train, which are none for a model that is ranked as it came.
+    """Return the doses to train; none for a model that ranks without training.
 
     Raises:
-        UsageError: doses are named for a model that is not trained.
+        UsageError: doses are given for a model that is not trained.
     """
     if untrained and doses:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Embeddings of a provider have no price here: a budget refuses them, and an estimate says so."""
+"""Embeddings of a provider have no known price: a budget refuses them, and an estimate says so."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from coreeval.tools.endpoints import remote_embeddings
 
 
 def refuse_uncounted_embeddings(config: AnyConfig) -> None:
-    """Refuse a provider's embeddings under a budget, as what they cost is not counted.
+    """Refuse a provider's embeddings under a budget, because their cost is not counted.
 
     Raises:
         ConfigError: the config names such embeddings and a budget, without `allow_unpriced`.
@@ -24,7 +24,7 @@ def refuse_uncounted_embeddings(config: AnyConfig) -> None:
 
 
 def list_embedding_notes(config: AnyConfig, texts: str) -> Iterator[str]:
-    """Yield what a reader of an estimate must know of a provider's embeddings.
+    """Yield remarks on a provider's embeddings for an estimate.
 
     Args:
         config: The config.

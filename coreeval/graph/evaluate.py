@@ -1,4 +1,4 @@
-"""Asks targets about the arms of a run that has ended: those of its config, and others."""
+"""Asks targets about the arms of an ended run: targets of its config, and others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ def evaluate(
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan:
-    """A run, and the targets that it will ask."""
+    """A run, and the targets to ask."""
 
     files: RunFiles
     manifest: Manifest
@@ -74,9 +74,9 @@ class EvaluationPlan:
 def prepare_evaluation(
     run_dir: Path | str, targets: Sequence[str], budget_usd: float | None
 ) -> EvaluationPlan:
-    """Return a run with the named targets, or with all that it knows; no file of it is written.
+    """Return a run with the named targets, or with all its targets; nothing is written.
 
-    Whoever names a plugin as a target agrees to run it.
+    Naming a plugin as a target allows it to run.
 
     Raises:
         RunStateError: there is no run.

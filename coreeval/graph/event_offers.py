@@ -1,7 +1,8 @@
-"""The news of a run by event: found for every sample, dealt once, and offered to each its own.
+"""The news of a run by event: found for all samples, distributed once, and offered to each.
 
-All samples search before any is offered news: only then is it known who wants which event. What is
-found and dealt is stored with the run, so that a resumed run offers the same.
+All samples search before any sample is offered news, because only then is it known which samples
+want which event. Findings and offers are stored with the run, so that a resumed run offers the
+same.
 """
 
 import asyncio
@@ -31,8 +32,8 @@ REPORTS_PER_QUERY = 20
 MOST_FOUND = 60
 """The most reports that are bundled for one sample (own choice: 20 events of three reports)."""
 SPARE = 2
-"""The events dealt to a sample for each one that it is offered at first: a retry with other news
-needs some that no other sample has taken."""
+"""The events reserved for a sample per event that it is offered at first: a retry with other news
+needs events that no other sample has taken."""
 
 
 class NearestSearch(Protocol):
@@ -49,7 +50,7 @@ class NearestSearch(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class EventOffers:
-    """Finds, deals and offers the events of a run."""
+    """Finds, distributes and offers the events of a run."""
 
     knowledge: KnowledgeSource
     window: Window
@@ -62,7 +63,7 @@ class EventOffers:
     seed: int
     similarity: Similarity | None = None
     nearest: NearestSearch | None = None
-    """Finds news by meaning, besides what the queries find; None for words alone."""
+    """Finds news by meaning, in addition to the queries; None for queries alone."""
     reports: int = MOST_REPORTS
     """The most reports of an event that are offered."""
 
@@ -140,9 +141,9 @@ class EventOffers:
         )
 
     async def __call__(self, request: RetrievalRequest) -> RetrievalResult:
-        """Return the best events of a sample none of whose reports was tried.
+        """Return a sample's best events of which no report was tried.
 
-        A sample that has not searched, as in Studio, searches now and may have any event.
+        A sample that has not searched, for example in Studio, searches now and may use any event.
         """
         search = await asyncio.to_thread(self.store.events.find, request.sample_id)
         if search is None:
@@ -169,7 +170,7 @@ class EventOffers:
 def _explain_reuse(
     search: NewsSearch, items: Mapping[Evidence, Rung]
 ) -> Sequence[dict[str, object]]:
-    """Return the queries; those whose results all went to other samples say so."""
+    """Return the queries; those whose results are all taken by other samples say so."""
     spent = not items and search.dealt == []
     return [
         {**row, "why_none": "reused"} if spent and row["found"] else dict(row)

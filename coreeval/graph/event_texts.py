@@ -1,7 +1,7 @@
 """The texts of the articles that a run may use, as passages for each sample.
 
-Bodies stay in the workspace's private cache. The run keeps the passages that its samples are
-shown, so that a resumed run shows the same whatever became of the cache.
+Bodies stay in the workspace's private cache. The run stores the passages that its samples are
+shown, so that a resumed run does not depend on the cache.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ STAGE = "articles"
 
 @dataclass(frozen=True, kw_only=True)
 class EventTexts:
-    """Fetches the texts of the events that samples were dealt, and keeps what they are shown."""
+    """Fetches the texts of offered events, and stores the passages that samples are shown."""
 
     store: RunStore
     texts: ArticleTexts
@@ -35,7 +35,7 @@ class EventTexts:
     similarity: Similarity | None = None
 
     async def keep_passages(self) -> None:
-        """Keep the passages of all samples that were dealt events and have none yet.
+        """Store the passages of all samples that have events and no passages yet.
 
         Raises:
             KnowledgeError: a file of articles cannot be read.
@@ -102,7 +102,7 @@ def _describe_reasons(reasons: Counter[WhyNoText]) -> list[str]:
 
 
 def deepen_evidence(item: Evidence, text: ArticleText) -> Evidence:
-    """Return a piece of evidence with what is known of its article's text, without the text."""
+    """Return a piece of evidence with the metadata of its article's text."""
     return item.model_copy(
         update={
             "depth": text.depth,
