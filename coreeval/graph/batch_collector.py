@@ -153,8 +153,7 @@ class BatchCollector:
         return False
 
     async def _give_up(self, batch: Batch, state: BatchState, reason: str) -> bool:
-        """Queue the calls of a batch again; its reservations stay spent, because it may have been
-        billed."""
+        """Queue a batch's calls again; reservations stay spent: it may have been billed."""
         wanted = await asyncio.to_thread(self._batches.requests_of, batch)
         await self._batches.put_back(batch, wanted, reason=reason, is_billed=True)
         told = f"{batch.model}: the batch {batch.provider_id} is lost: {reason}"
@@ -265,8 +264,7 @@ class BatchCollector:
         await self._batches.update(batch, ended)
 
     async def _delete_files(self) -> None:
-        """Delete the files of ended batches at their providers; files that cannot be deleted
-        stay."""
+        """Delete the files of ended batches at their providers, as far as possible."""
         for batch in self._batches.with_files():
             input_file, *results = batch.files.split("\n")
             state = BatchState(

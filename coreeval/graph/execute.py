@@ -1,4 +1,4 @@
-"""Executes a run: builds its context, runs the graph, and leaves the manifest as the run stands."""
+"""Executes a run: builds its context, runs the graph, and writes the final manifest."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -45,13 +45,13 @@ class RunHooks:
     waits: bool = False
     """Whether to wait for batches; if not, a run whose questions wait for them ends."""
     first_look_s: float = 5.0
-    """Seconds until the first look at batches that are waited for; later ones are rarer."""
+    """Seconds until the first poll of batches; later polls are less frequent."""
     remark: Callable[[str], None] | None = None
-    """Receives what to know of the news and of offline roles before a new run starts."""
+    """Receives remarks on the news and on offline roles before a new run starts."""
     live: bool = False
-    """Whether to ask what is left without batches, even if the config says otherwise."""
+    """Whether to send the remaining requests live, even if the config has batches."""
     stop: Stop | None = None
-    """By which the caller can stop the run cleanly from another thread."""
+    """A stop by which another thread can end the run cleanly."""
 
 
 DEFAULT_HOOKS = RunHooks()
@@ -60,7 +60,7 @@ DEFAULT_HOOKS = RunHooks()
 def execute(
     setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: RunHooks
 ) -> RunSummary:
-    """Run the rest of a run and write its final manifest.
+    """Run what is left of a run and write its final manifest.
 
     Raises:
         CoreEvalError: the run could not continue; answers are kept.
@@ -76,7 +76,7 @@ def execute(
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = _find_open_status(run)
     except (CoreEvalError, OSError) as error:
-        with suppress(CoreEvalError, OSError):  # the first trouble is the one to tell
+        with suppress(CoreEvalError, OSError):  # report only the first error
             _close(run, status)
         run.explain_fault(error)
         raise _add_resume_hint(_to_run_error(error, files), files, manifest) from None
@@ -90,14 +90,14 @@ def execute(
 
 
 def _find_status(run: RunContext) -> Status:
-    """Return how a run stands whose graph has ended without an error."""
+    """Return the status of a run whose graph ended without an error."""
     if run.store.stage("report") is not None:
         return "complete"
     return _find_open_status(run)
 
 
 def _find_open_status(run: RunContext) -> Status:
-    """Return how a run stands that was stopped: a signal changes nothing once it waits."""
+    """Return the status of a stopped run: a run that waits for batches is not interrupted."""
     return "waiting" if run.batching and run.batching.waiting else "interrupted"
 
 
@@ -145,7 +145,7 @@ def build_run_context(
     *,
     prices: Prices | None = None,
 ) -> RunContext:
-    """Open a run's store and build the context that works on it.
+    """Open a run's store and build its context.
 
     Args:
         setup: The run's setup.
@@ -153,7 +153,7 @@ def build_run_context(
         files: Its files.
         workspace: Its workspace.
         around: Replacements of real dependencies.
-        prices: What models charge; None to read what the config names.
+        prices: Prices of models; None to read the config's price file.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -189,9 +189,9 @@ def build_run_context(
 
 
 def _build_batching(setup: Setup, manifest: Manifest, around: RunHooks) -> Batching | None:
-    """Return what is asked through batches; None if nothing is or was.
+    """Return the batch settings of the run; None if it has and had no batches.
 
-    A run whose config asks for batches no longer collects those that are open before it goes on.
+    A run whose config no longer has batches collects the open ones before it continues.
     """
     asked = setup.config.run.batch
     if asked is None and not manifest.batching:
@@ -217,7 +217,7 @@ def _run_in_loop(run: RunContext) -> None:
         try:
             done.result()
         except KeyboardInterrupt:
-            run.stop.ask("KeyboardInterrupt")  # the pool comes to rest; the block waits for it
+            run.stop.ask("KeyboardInterrupt")  # the pool stops; the block waits for it
             done.result()
 
 
@@ -282,8 +282,8 @@ def create_stores(setup: Setup, files: RunFiles, workspace: Workspace) -> None:
     """Create the stores of a new run that are not in files.
 
     Raises:
-        ConfigError: they are to be in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
-        RunStateError: answers of this workspace are kept elsewhere.
+        ConfigError: the config names PostgreSQL, and `COREEVAL_STORE_URL` is missing.
+        RunStateError: this workspace stores answers elsewhere.
         RunError: the database cannot be used.
     """
     kind = setup.config.run.store

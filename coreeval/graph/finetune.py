@@ -1,7 +1,7 @@
-"""Runs a contamination test: trains a model cell by cell, and keeps what came of it with the run.
+"""Runs a contamination test: trains a model cell by cell, and stores the results with the run.
 
-Each cell is one result in a file, so that a stop or a kill costs the cell in progress. Processes on
-several devices may work on one test: each takes a cell that no other has, and waits for the rest.
+Each cell is one result in a file, so a stop or a kill loses only the cell in progress. Processes on
+several devices may share a test: each takes free cells and waits for the rest.
 """
 
 import time
@@ -30,12 +30,12 @@ _PUBLISH: Final = "finding"
 
 
 def run_finetune(plan: FinetunePlan, *, around: RunHooks = DEFAULT_HOOKS) -> Detection:
-    """Train what is not trained yet, write the finding into the run and a new report.
+    """Train the remaining cells, and write the finding and a new report into the run.
 
     Raises:
-        Interrupted: a signal stopped it; the same call goes on.
+        Interrupted: a signal stopped it; the same call continues.
         RunError: the device ran out of memory; results are kept.
-        RunLocked: another process works on the run.
+        RunLocked: another process is using the run.
     """
     with explain_stop(plan.files.root):
         finish_cells(plan, _make_work(plan, around), around, stage=STAGE)
@@ -64,7 +64,7 @@ def judge_results(plan: FinetunePlan) -> ContaminationFinding:
 
 
 def _make_work(plan: FinetunePlan, around: RunHooks) -> Callable[[Cell], CellResult]:
-    """Return what does a cell; the model is freed with it."""
+    """Return the function that computes a cell; the model is freed with it."""
     model = load_once(plan.weights, plan.device, plan.memory, plan.header.training)
     return partial(_train_cell, plan, around, model)
 
@@ -72,7 +72,7 @@ def _make_work(plan: FinetunePlan, around: RunHooks) -> Callable[[Cell], CellRes
 def _train_cell(
     plan: FinetunePlan, around: RunHooks, open_model: Callable[[], LocalModel], cell: Cell
 ) -> CellResult:
-    """Train a model as a cell says, and ask it."""
+    """Train a model for a cell, and ask it."""
     model, settings, labels = open_model(), plan.header.training, plan.data.labels
     items, began = choose_training(plan.data, cell), time.monotonic()
     watch = watch_stage(around, f"training {cell.key}")
@@ -97,10 +97,10 @@ def ask_parts(
     """Return the number of the most probable label of each sample, by part and template.
 
     Args:
-        model: The model, as it is now.
+        model: The model in its current state.
         plan: The samples.
-        batch: The number of questions at a time.
-        on_part: Receives the number of parts that were asked about and their total.
+        batch: The number of questions per batch.
+        on_part: Receives the number of finished parts and their total.
     """
     labels, found = plan.data.labels, dict[str, tuple[tuple[int, ...], ...]]()
     for name, part in plan.data.parts.items():

@@ -1,4 +1,4 @@
-"""Plans a contamination test on the arms of a run that has ended: samples, cells, time, memory.
+"""Plans a contamination test on an ended run's arms: samples, cells, time, memory.
 
 Nothing is loaded, trained or written.
 """
@@ -44,19 +44,19 @@ from coreeval.schema import Arm, Sample
 from coreeval.tools.workspace import RunFiles
 
 MOST_SAMPLES: Final = 300
-"""Samples of each arm that are drawn by default: a macro-F1 is then known to within 0.06."""
+"""The default number of samples of each arm: the macro-F1 is then known to within 0.06."""
 _SPARE: Final = 100
-"""Items drawn beside those needed from the train split, in place of texts that an arm has too."""
+"""Extra items drawn from the train split, to replace texts that are also in an arm."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuneRequest:
-    """What a user asks for."""
+    """The options of a test."""
 
     run_dir: Path
     model: str
     arms: Sequence[Arm] = ()
-    """The arms beside the originals; by default all that the run has."""
+    """The arms besides the originals; by default all of the run's."""
     leaks: Sequence[Leak] = ("test", "both")
     percents: Sequence[int] = (100,)
     seeds: int = 3
@@ -72,7 +72,7 @@ class FinetuneRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class FinetunePlan:
-    """A contamination test: what is trained on what, and where results are kept."""
+    """A contamination test: its model, samples, cells and result file."""
 
     files: RunFiles
     manifest: Manifest
@@ -89,7 +89,7 @@ class FinetunePlan:
 
     @property
     def results(self) -> CellFile[CellResult]:
-        """Return the file of the results."""
+        """Return the result file."""
         folder = self.files.detector_folder(self.detector.name)
         shapes, labels = self.data.shapes, len(self.data.labels)
         return CellFile(
@@ -101,7 +101,7 @@ class FinetunePlan:
 
     @property
     def workload(self) -> Workload:
-        """Return the arithmetic of each cell."""
+        """Return the computing cost of each cell."""
         return Workload(
             self.data,
             parameters=self.weights.parameters,
@@ -110,7 +110,7 @@ class FinetunePlan:
         )
 
     def estimate(self) -> TimeEstimate:
-        """Return how long the cells take that are not done.
+        """Return the expected time of the cells that are not done.
 
         Raises:
             RunCorrupt: a result is damaged.

@@ -1,7 +1,7 @@
-"""What a run takes from outside besides model answers: its benchmark and its news.
+"""The inputs of a run besides model answers: its benchmark and its news.
 
-`InputSource` is what a run asks; a cassette may stand in for it. `open_news` opens the backends
-that the config names, as one source.
+`InputSource` is the interface, which a cassette may replace. `open_news` opens the configured
+backends as one source.
 """
 
 import os
@@ -40,7 +40,7 @@ class BackendObserver(Protocol):
     """An observer of the remote backends' activity."""
 
     def on_note(self, note: str) -> None:
-        """Receive a note on what a backend is about to do, such as spend money."""
+        """Receive a note on an imminent action of a backend, such as spending money."""
         ...
 
     def on_fetch(self, backend: str, answer: Retrieval) -> None:
@@ -54,7 +54,7 @@ class _NullBackendObserver:
 
 
 ENGLISH_BACKENDS: Final = ("bigquery", "doc")
-"""Those that search English news alone."""
+"""Backends that search only English news."""
 NULL_BACKEND_OBSERVER: BackendObserver = _NullBackendObserver()
 
 
@@ -100,7 +100,7 @@ def open_news(
 
 
 def _refuse_english_backends(setup: Setup) -> None:
-    """Raise an error if a backend that searches English news alone is to find other news."""
+    """Raise an error if a backend that searches only English news is used for another language."""
     language = setup.task.language
     remote = [name for name in setup.config.knowledge.backends if name in ENGLISH_BACKENDS]
     if remote and language != ENGLISH:
@@ -135,7 +135,7 @@ def _open_other(
     setup: Setup, backend: str, workspace: Workspace, observer: BackendObserver
 ) -> KnowledgeSource:
     if plugin := parse_plugin(backend):
-        from coreeval.tools.gdelt.plugin_source import open_plugin_source  # for few configs
+        from coreeval.tools.gdelt.plugin_source import open_plugin_source  # needed by few configs
 
         return open_plugin_source(
             plugin,
@@ -186,10 +186,10 @@ def describe_news(setup: Setup, news: NewsSources) -> KnowledgeUsed:
 
 @contextmanager
 def open_embedder(config: Config, workspace: Workspace) -> "Iterator[Embedder | None]":
-    """Open the embedder of the news, with the workspace's cache; None if words alone rank news.
+    """Open the embedder of the news, with the workspace's cache; None if only words rank news.
 
     Raises:
-        ConfigError: there are no such embeddings, or a package or the weights are missing.
+        ConfigError: the embeddings do not exist, or a package or the weights are missing.
         UntrustedEndpoint: their provider was not approved.
     """
     if config.knowledge.embeddings is None:
@@ -204,11 +204,11 @@ def open_embedder(config: Config, workspace: Workspace) -> "Iterator[Embedder | 
 
 
 MOST_TRAIN_EXAMPLES = 20_000
-"""Most labelled samples from which the offline label judge learns."""
+"""The most labelled samples from which the offline label judge learns."""
 
 
 class InputSource(Protocol):
-    """The source of a run's inputs; a recording may take its place."""
+    """The source of a run's inputs; a recording may replace it."""
 
     def news(self, run: "RunContext") -> KnowledgeSource:
         """Open the news of a pass."""
@@ -244,7 +244,7 @@ def _open_similarity(embeds: "Embedder | None") -> Similarity | None:
 def _open_nearest(
     knowledge: KnowledgeSource, window: Window, embeds: "Embedder | None"
 ) -> "NearestNews | None":
-    """Return the search by meaning; only a store on this machine can be searched so."""
+    """Return the search by meaning, which only a store on this machine supports."""
     local = knowledge.local if isinstance(knowledge, NewsSources) else None
     if embeds is None or local is None:
         return None

@@ -1,4 +1,4 @@
-"""Which originals are labelled together, in one call of the label judge.
+"""Groups originals that are labelled together, in one call of the label judge.
 
 Membership and order follow from the planned samples and `run.label_batch` alone, so every process
 of a run, a resumed run and another run over the same samples ask the same questions, and the call
@@ -14,7 +14,7 @@ from coreeval.evaluation.benchmarks import find_target
 from coreeval.tools.stores.run_store import RunStore
 
 _KEPT_SAMPLES = 2048
-"""Samples whose batches are kept in memory: more than are in flight."""
+"""The number of samples whose batches are kept in memory: more than are in flight."""
 
 
 class LabelBatches:
@@ -28,14 +28,14 @@ class LabelBatches:
     def __init__(self, store: RunStore, size: int) -> None:
         self._store, self._size = store, size
         self._kept = dict[str, tuple[tuple[str, ...], Sequence[Fields]]]()
-        """Batches with their texts, by sample; those that were read last."""
+        """The most recently read batches with their texts, by sample."""
         self._failures = dict[tuple[str, ...], str]()
 
     async def find(self, sample_id: str) -> tuple[int, Sequence[Fields]] | None:
         """Return a sample's place in its batch, from 0, and the texts of all members.
 
-        Return None for a sample that is alone, such as a train item, and for one of a batch that
-        failed before in this process.
+        Return None for a single sample, such as a train item, and for one whose batch failed before
+        in this process.
         """
         kept = self._kept.get(sample_id)
         if kept is None:
@@ -46,7 +46,7 @@ class LabelBatches:
         return members.index(sample_id), texts
 
     def mark_failed(self, sample_id: str, reason: str) -> None:
-        """Note that the batch of a sample has no usable answer, and why."""
+        """Record that the batch of a sample has no usable answer, and why."""
         self._failures[self._members[sample_id]] = reason
 
     def find_failure(self, sample_id: str) -> str | None:

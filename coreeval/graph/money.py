@@ -1,4 +1,4 @@
-"""The limits on money and the prices they rest on, checked before a run begins."""
+"""Checks cost limits and the prices that they use before a run begins."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -17,7 +17,7 @@ from coreeval.tools.catalogs import (
 
 
 def list_asked_models(config: Config) -> list[ModelConfig]:
-    """Return the models that a run asks: those of roles, targets and judges."""
+    """Return the models of a run: of roles, targets and judges."""
     models = config.models
     asked = (*(models.for_role(role) for role in ROLES), *models.targets, *config.detect.judges)
     return [model for model in asked if model.is_asked]
@@ -37,7 +37,7 @@ def _find_sample_limit(config: AnyConfig) -> float | None:
 
 
 def describe_sample_limit(config: Config) -> list[str]:
-    """Return remarks on the limit of a sample if one answer of a role may cost more than it.
+    """Return remarks on the limit per sample if a single answer of a role may cost more.
 
     Raises:
         ConfigError: the file of prices cannot be used.

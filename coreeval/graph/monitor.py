@@ -1,4 +1,4 @@
-"""Watches a run from inside: its speed, what it waits for, what it has spent."""
+"""Monitors a run: its speed, its waits and its cost."""
 
 import asyncio
 import time
@@ -53,7 +53,7 @@ RECENT_S = 300.0
 """Seconds over which a rate is computed: long compared with a sample, short compared with a
 night."""
 FEWEST = 3
-"""Fewest ended samples for which a rate is computed."""
+"""The fewest ended samples for which a rate is computed."""
 FRESH_S = 0.5
 """Seconds for which a pulse is reused: hundreds of samples may end per second."""
 _ORDER: tuple[Cause, ...] = get_args(Cause)
@@ -62,7 +62,7 @@ _ORDER: tuple[Cause, ...] = get_args(Cause)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerReport:
-    """Where one of several processes of a run stands, as it says every second."""
+    """The state of one of several processes of a run, reported every second."""
 
     pid: int
     host: str
@@ -77,11 +77,12 @@ class WorkerReport:
 
 
 REPORTS_OF_A_RATE = 10
-"""The reports of a worker, a second apart, over which its calls per second are counted."""
+"""The number of reports of a worker, one per second, over which its calls per second are
+computed."""
 
 
 class _WorkerRecord:
-    """The last report of a worker, and how many calls it had answered at those before."""
+    """The last report of a worker, and its numbers of answered calls at earlier reports."""
 
     def __init__(self, report: WorkerReport) -> None:
         self.report, self.ended = report, 0
@@ -109,7 +110,7 @@ class _WorkerRecord:
 
 
 class RateMeter:
-    """Meter of how many things ended per minute recently.
+    """Measures the recent rate of events per minute.
 
     Args:
         clock: Returns monotonic seconds.
@@ -119,16 +120,16 @@ class RateMeter:
         self._clock = clock
         self._ended = 0
         self._marks = deque([(clock(), 0)])
-        """Times with the number of things ended by then, at least a second apart."""
+        """Times with the number of events so far, at least a second apart."""
 
     def count(self, more: int = 1) -> None:
-        """Count so many more."""
+        """Count a number of new events."""
         self._ended += more
         if self._clock() - self._marks[-1][0] >= 1.0:
             self._marks.append((self._clock(), self._ended))
 
     def per_minute(self) -> float | None:
-        """Return the rate; None if too few have ended to say."""
+        """Return the rate; None if there were too few events."""
         now = self._clock()
         while len(self._marks) > 1 and now - self._marks[1][0] > RECENT_S:
             self._marks.popleft()
@@ -139,7 +140,7 @@ class RateMeter:
 
 
 class Monitor:
-    """Reporter of a run's progress and pulse, on every change and every few seconds.
+    """Reports a run's progress and pulse, on every change and every few seconds.
 
     Args:
         watch: Receives progress.
@@ -172,18 +173,18 @@ class Monitor:
         self._workers = dict[int, _WorkerRecord]()
 
     def update_worker(self, number: int, ended: int, report: WorkerReport) -> None:
-        """Record where a worker stands, and how many samples it has ended."""
+        """Record a worker's report, and how many samples it has finished."""
         record = self._workers.setdefault(number, _WorkerRecord(report))
         record.add(self._clock(), ended, report)
 
     def forget_worker(self, number: int) -> None:
-        """Note that a worker is no longer there."""
+        """Record that a worker has ended."""
         self._workers.pop(number, None)
 
     def on_progress(self, progress: Progress) -> None:
         """Record the run's progress and pass it on."""
         self._moved_at, self._note = self._clock(), progress.note or self._note
-        if progress.stage == "stopping":  # the stage goes on
+        if progress.stage == "stopping":  # the stage continues
             self._watch(progress)
             return
         if progress.stage != self._place.stage:
@@ -193,13 +194,13 @@ class Monitor:
         elif progress.total:
             if progress.done != self._place.done:
                 self._meter.count(max(1, progress.done - self._place.done))
-            if progress.done == progress.total:  # what was known half a second ago is not true now
+            if progress.done == progress.total:  # the cached pulse is out of date
                 self._pulse = None
             self._place = progress
         self._watch(replace(progress, pulse=self.pulse()))
 
     def pulse(self) -> ProgressSnapshot:
-        """Return where the run is, at most half a second old."""
+        """Return the run's pulse, at most half a second old."""
         now = self._clock()
         if self._pulse is None or now - self._pulse_at > FRESH_S:
             self._pulse, self._pulse_at = self._measure(now), now
@@ -259,7 +260,7 @@ class Monitor:
 
     async def beat(self, store: RunStore) -> None:
         """Write a heartbeat to the store and notify watchers."""
-        with suppress(CoreEvalError):  # whoever pays will stumble over it and say so
+        with suppress(CoreEvalError):  # the code that pays reports this error
             self._spent = await asyncio.to_thread(self._spend)
             self._costs.add(self._place.done, self._spent)
         self._pulse = None

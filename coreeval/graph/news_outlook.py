@@ -1,8 +1,8 @@
-"""What a run may expect of its news, before anything is spent: how much there is, and for whom.
+"""Estimates, before anything is spent, how much news there is for a run's samples.
 
-A few samples are read by rules, as the offline extractor reads them without spaCy, and what they
-mention is looked up in the local news. A model finds more to look for, and not all news that is
-found fits its sample, so the share is a hint, not a forecast.
+Rules read a few samples, like the offline extractor without spaCy, and look up in the local news
+what the samples mention. A model extracts more, and not all news that is found fits its sample, so
+the share is a hint, not a forecast.
 """
 
 import math
@@ -30,7 +30,7 @@ MOST_READ = 2_000
 LOOKED_UP = 50
 """The number of samples drawn (own choice: their look-up takes half a second)."""
 MOST_CHARACTERS = 2_000
-"""The characters of a text that are read."""
+"""The number of characters of a text that are read."""
 PER_QUERY = 8
 FEW = 0.5
 """The share of samples with news, and of days with news, below which a warning is given (own
@@ -41,20 +41,20 @@ WARNING = "warning: "
 
 @dataclass(frozen=True, kw_only=True)
 class NewsOutlook:
-    """What local news holds for a benchmark."""
+    """The local news for a benchmark."""
 
     window: Window
     coverage: Coverage
     samples: int
-    """The samples that were read, of which some were drawn."""
+    """The number of samples read, from which some are drawn."""
     looked_up: int
-    """The samples drawn; 0 if they are not in English, which is all that the rules know."""
+    """The number of samples drawn; 0 if they are not in English, the only language of the rules."""
     found: int
-    """Those of them that mention something that the news of the window is about."""
+    """The number of drawn samples that mention something in the window's news."""
     reuse: int | None
     """The most samples that one event may serve; None for no limit."""
     less_certain: dict[Precision, int]
-    """How many more articles lower values of `knowledge.min_precision` would offer."""
+    """The number of additional articles with lower values of `knowledge.min_precision`."""
     better: Window | None
     """A window up to the last article of the store with twice the articles; None if none has."""
 
@@ -65,12 +65,12 @@ class NewsOutlook:
 
     @property
     def capacity(self) -> int | None:
-        """Return the most samples that the news can serve; None for no limit."""
+        """Return the most samples for which there is news; None for no limit."""
         return None if self.reuse is None else self.reuse * (self.coverage.articles or 0)
 
 
 def measure_outlook(setup: Setup, local: LocalKnowledge, limit: int | None = None) -> NewsOutlook:
-    """Return what the local news holds for the first samples of the benchmark.
+    """Return the local news for the first samples of the benchmark.
 
     Args:
         setup: The setup of the run.
@@ -99,7 +99,7 @@ def measure_outlook(setup: Setup, local: LocalKnowledge, limit: int | None = Non
 
 
 async def _count_found(setup: Setup, local: LocalKnowledge, drawn: list[Sample]) -> int:
-    """Return the number of samples of which a name, or most words of a topic, are in the news."""
+    """Return the number of samples with a name, or most words of a topic, in the news."""
     from coreeval.agents.offline.extract import SpacyExtractor  # not for a run without remarks
 
     extractor = SpacyExtractor(setup.task, spacy=False)
@@ -119,7 +119,7 @@ async def _count_found(setup: Setup, local: LocalKnowledge, drawn: list[Sample])
 
 
 def _cut(sample: Sample) -> Sample:
-    """Return a sample with the beginnings of its texts, as contexts may be long."""
+    """Return a sample with truncated texts, because contexts may be long."""
     fields = {name: text[:MOST_CHARACTERS] for name, text in sample.fields.items()}
     return sample.model_copy(update={"fields": fields})
 
@@ -189,7 +189,7 @@ def is_demonstration(config: Config) -> bool:
 
 
 def list_remarks(setup: Setup, workspace: Workspace, limit: int | None = None) -> list[str]:
-    """Return what somebody should know before a run starts: of its news, and of offline roles.
+    """Return remarks on the news and on offline roles before a run starts.
 
     Raises:
         KnowledgeError: there is no news.
@@ -201,7 +201,7 @@ def list_remarks(setup: Setup, workspace: Workspace, limit: int | None = None) -
 
 
 def find_outlook_lines(setup: Setup, news: NewsSources, limit: int | None = None) -> list[str]:
-    """Return the lines on local news; none if news is asked for over the network as well."""
+    """Return the lines on local news; none if the run also has remote news."""
     if news.local is None or news.remote:
         return []
     return list(outlook_lines(measure_outlook(setup, news.local, limit)))

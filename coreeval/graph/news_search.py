@@ -1,4 +1,4 @@
-"""The search for news of all samples, before any of them is offered some."""
+"""Searches news for all samples before any of them is offered some."""
 
 import asyncio
 import itertools
@@ -14,14 +14,14 @@ from coreeval.schema import EntityQuery
 async def find_news(
     run: RunContext, offers: EventOffers, runner: PhaseRunner, pending: Sequence[str]
 ) -> None:
-    """Bring all samples to the point where they look for news, find it, and deal the events.
+    """Run all samples up to their search for news, search, and distribute the events.
 
-    Samples that have searched before, in a run that is resumed, keep what they were dealt. A
-    remote source is asked once for the news of all samples; each sample's own search is then
-    answered from what came. Returns early if the run is told to stop.
+    In a resumed run, samples that have searched before keep their events. A remote source is asked
+    once for the news of all samples; the search of each sample then uses this result. Returns early
+    if the run is stopped.
 
     Raises:
-        CoreEvalError: something that no sample could survive.
+        CoreEvalError: an error that stops the run.
     """
     known = await asyncio.to_thread(run.store.events.ids)
     open_ids = [sample_id for sample_id in pending if sample_id not in known]
@@ -49,7 +49,7 @@ def _embed_headlines(run: RunContext, nearest: NearestSearch) -> None:
 async def _run_phase(
     run: RunContext, runner: PhaseRunner, phase: Phase, pending: Sequence[str]
 ) -> list[PhaseResult]:
-    """Take samples through a phase before they are offered news; some end in it."""
+    """Run a phase of samples before they are offered news; some end in it."""
     done, found = itertools.count(1), list[PhaseResult]()
 
     def note(result: PhaseResult) -> None:

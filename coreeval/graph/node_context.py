@@ -1,7 +1,7 @@
-"""What the nodes of the sample graph work with: live objects, which stay out of the state.
+"""The context of the sample graph's nodes: live objects that are not part of the state.
 
-`NodeContext` holds them. `Retrieve` is the one step that leaves the graph for news, and
-`log_detail` tells of a step what no later node needs.
+`NodeContext` has them. `Retrieve` is the interface to news, and `log_detail` records details of a
+step that later nodes do not need.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class RetrievalRequest:
     attempt: int
     queries: Sequence[EntityQuery]
     tried: Collection[str]
-    """Ids of evidence that was used without success."""
+    """The ids of evidence used in failed attempts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,15 +67,15 @@ class NodeContext:
     rules: SafetyRules
     max_attempts: int
     label_batches: LabelBatches | None = None
-    """The originals that are labelled together; None: each in a call of its own."""
+    """The originals that are labelled together; None if each has its own call."""
     writes_semantic: bool = True
     """Whether the run has a semantic arm."""
     reads_articles: bool = False
     """Whether samples are shown passages of articles."""
     documents: DocumentTexts = "excerpts"
-    """What documents hold of publishers' texts."""
+    """How much of publishers' texts documents may contain."""
     newest: Mapping[str, datetime] = field(default_factory=dict)
-    """The newest evidence of each text that is kept unless there is newer news, by sample."""
+    """By sample, the newest evidence of a text that is kept unless there is newer news."""
 
 
 _DETAILS: ContextVar[Json | None] = ContextVar("notes", default=None)

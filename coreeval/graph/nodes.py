@@ -70,7 +70,7 @@ class SampleNodes:
         return update
 
     def _after_extract(self, state: SampleState) -> str:
-        """Return what comes first: news, where a text is kept unless there is newer news."""
+        """Return the next node: news first for a text that is kept unless there is newer news."""
         return "retrieve" if state["sample_id"] in self._context.newest else "judge_original"
 
     async def judge_original(self, state: SampleState) -> SampleUpdate:
@@ -113,7 +113,7 @@ class SampleNodes:
     # -- D^s ------------------------------------------------------------------------------------
 
     async def reword(self, state: SampleState) -> SampleUpdate:
-        """Say the same in other words (paper eq. 4); one retry with what was wrong.
+        """Reword the text (paper eq. 4), with one retry that names the defects.
 
         The first text is the extractor's if it wrote one.
         """
@@ -166,7 +166,7 @@ class SampleNodes:
     # -- D-hat ----------------------------------------------------------------------------------
 
     async def retrieve(self, state: SampleState) -> SampleUpdate:
-        """Ask for dated news (paper eq. 2); a retry asks for other news than before."""
+        """Search dated news (paper eq. 2); a retry searches news that was not used before."""
         context, tried = self._context, [*state.get("tried", ()), *_list_failed_evidence(state)]
         asked = await self.build_queries(state)
         offered = await context.retrieve(
@@ -191,7 +191,7 @@ class SampleNodes:
         return update | _end_with("no_knowledge", _explain_no_news(offered.asked, state))
 
     async def build_queries(self, state: SampleState) -> list[EntityQuery]:
-        """Return what a sample asks of the news; nothing that is taken down."""
+        """Return a sample's queries, without names on the takedown list."""
         _, task, _ = await self._sample(state)
         taken_down = self._context.rules.takedown.names_in
         drafts = queries.plan_queries(_parse_extraction(state), task)
@@ -205,7 +205,7 @@ class SampleNodes:
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3); the replacer may write D-hat too.
 
-        With a new plan the composer starts afresh: what was wrong was said of another text.
+        With a new plan the composer starts from scratch: the defects were those of another text.
         """
         sample, task, team = await self._sample(state)
         offered, attempt = state["evidence"], state.get("attempt", 1)
@@ -309,7 +309,7 @@ class SampleNodes:
         *,
         otherwise: str,
     ) -> SampleUpdate:
-        """Record one verdict of the code, and go on or back."""
+        """Record one verdict of the code, and continue or retry."""
         said = [_make_verdict(name, attempt, not defects, summarise_defects(defects))]
         after = SampleUpdate(route=otherwise)
         if defects:
@@ -317,7 +317,7 @@ class SampleNodes:
         return after | SampleUpdate(verdicts=said)
 
     def _next(self, state: SampleState, attempt: int, defects: Sequence[Defect]) -> SampleUpdate:
-        """Return where a text with defects goes: another attempt or the end."""
+        """Return the next node of a text with defects: another attempt or the end."""
         limit, previous = self._context.max_attempts, _parse_feedback(state)
         decision = decide_next(defects, previous=previous, attempt=attempt, max_attempts=limit)
         feedback = SampleUpdate(feedback=_dump_defects(defects))
@@ -334,7 +334,7 @@ class SampleNodes:
     async def _evidence(self, state: SampleState, task: Task, ids: Sequence[str]) -> list[Evidence]:
         """Return stored evidence, with the passages that the sample is shown of its articles.
 
-        What is to stand in the sample word for word is cut to what may be published.
+        Text that is copied verbatim into the sample is cut to what may be published.
         """
         store = self._context.store
         stored = await store.history.load_evidence(ids)
@@ -424,7 +424,7 @@ def _list_failed_evidence(state: SampleState) -> list[str]:
 
 
 def _explain_no_news(asked: Sequence[Json], state: SampleState) -> str:
-    """Say why there is no news, in words for the trace."""
+    """Return the reason that there is no news, for the trace."""
     if not asked:
         return "the text mentions nothing to search for"
     if "plan" in state:

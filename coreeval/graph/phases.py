@@ -1,7 +1,7 @@
-"""The phases of a refresh: what is done with each sample in them, and who does it.
+"""The phases of a refresh, and how samples run through them.
 
-Samples first search for news, and are finished once the news is dealt. A `PhaseRunner` takes all
-samples through one phase, in this process or in several (`worker_pool`).
+Samples first search news, and are finished after the news has been distributed. A `PhaseRunner`
+runs a phase of all samples, in this process or in several (`worker_pool`).
 """
 
 import itertools
@@ -30,14 +30,14 @@ Phase = Literal["queries", "search", "finish"]
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseResult:
-    """What became of a sample in a phase."""
+    """The result of a phase for a sample."""
 
     sample_id: str
     outcome: Outcome | None = None
     """None after a search, or if the sample was stopped and stays open."""
     queries: tuple[EntityQuery, ...] = ()
     is_open: bool = False
-    """Whether the phase is not over for it: the sample was stopped, or waits for a batch."""
+    """Whether the phase is unfinished, because the sample was stopped or waits for a batch."""
 
 
 OnResult = Callable[[PhaseResult], None]
@@ -47,15 +47,15 @@ class PhaseRunner(Protocol):
     """Takes samples through a phase."""
 
     async def run(self, phase: Phase, ids: Sequence[str], on_result: OnResult) -> None:
-        """Take samples through a phase; return early if the run is told to stop.
+        """Run a phase of samples; return early if the run is stopped.
 
         Args:
             phase: The phase.
-            ids: The samples, those first that are to be worked on first.
-            on_result: Receives what became of each sample.
+            ids: The samples in their order of work.
+            on_result: Receives the result of each sample.
 
         Raises:
-            CoreEvalError: something that no sample could survive, such as a refused key.
+            CoreEvalError: an error that stops the run, such as a refused key.
         """
         ...
 
@@ -64,7 +64,7 @@ class SampleWork:
     """The work on one sample in each phase.
 
     Args:
-        context: What the nodes work with.
+        context: The context of the nodes.
         threads: The samples' threads.
     """
 
@@ -73,7 +73,7 @@ class SampleWork:
         self._offers = context.retrieve
 
     async def do(self, phase: Phase, sample_id: str, rank: int) -> PhaseResult:
-        """Take one sample through a phase.
+        """Run a phase of one sample.
 
         Args:
             phase: The phase.
@@ -81,7 +81,7 @@ class SampleWork:
             rank: Its position in the order of starting; models serve earlier samples first.
 
         Raises:
-            CoreEvalError: something that no other sample could survive either.
+            CoreEvalError: an error that stops the run.
         """
         if phase == "finish":
             outcome = await self._threads.run(sample_id, rank)
@@ -136,10 +136,10 @@ async def open_sample_work(
 
 
 def _find_checkpoints(run: RunContext) -> Path:
-    """Return the file for the places of stopped threads.
+    """Return the file for checkpoints of stopped threads.
 
-    The run's folder may be on storage of many machines, where SQLite's files would be damaged: a
-    worker of such a run keeps places in memory, and its threads begin again over stored answers.
+    The run's folder may be on shared storage, where SQLite files would be damaged: a worker of such
+    a run keeps checkpoints in memory, and its threads start again over stored answers.
     """
     if run.is_worker and run.config.run.store == "postgresql":
         return Path(":memory:")
@@ -147,7 +147,7 @@ def _find_checkpoints(run: RunContext) -> Path:
 
 
 class InProcessRunner:
-    """Takes samples through a phase in this process.
+    """Runs a phase of samples in this process.
 
     Args:
         run: The run.
@@ -158,7 +158,7 @@ class InProcessRunner:
         self._run, self._work = run, work
 
     async def run(self, phase: Phase, ids: Sequence[str], on_result: OnResult) -> None:
-        """Take samples through a phase; see `PhaseRunner`."""
+        """Run a phase of samples; see `PhaseRunner`."""
         run, ranks = self._run, itertools.count()
 
         async def work(sample_id: str) -> None:

@@ -1,6 +1,7 @@
-"""A bounded pool of sample threads, and how it stops.
+"""A bounded pool of sample threads that can be stopped cleanly.
 
-`Stop` lets what is in flight come to rest. The first signal asks for that; the second one cancels.
+`Stop` lets samples in flight finish their step. The first signal requests this; the second one
+cancels.
 """
 
 import asyncio
@@ -17,15 +18,15 @@ from coreeval.errors import CoreEvalError
 
 Item = TypeVar("Item")
 OBJECTS_BETWEEN_ROUNDS = 20_000
-"""Fewest objects between two rounds of the garbage collector. Sixty-four samples in flight create
-and release ten thousand objects, almost none of them garbage; Python's default of 700 would start a
-round every four calls."""
+"""The fewest new objects between two garbage collections. Sixty-four samples in flight create and
+release ten thousand objects, almost none of them garbage; Python's default of 700 would collect
+every four calls."""
 ASKING_PER_EXTRA_SAMPLE = 4
-"""Requests in flight for which one more sample is opened: while one sample is between two calls, or
-its result is written, another takes its place at the endpoint."""
+"""One extra sample is opened for this many requests in flight: while a sample is between two calls,
+another one uses its place at the endpoint."""
 BETWEEN_STARTS_S = 0.003
-"""Seconds between two starts, a little more than a call takes to compute: samples that begin
-together stay together, and each waits for all others at every step
+"""Seconds between two starts, a little more than the CPU time of a call: samples that start
+together stay synchronised, and each waits for all others at every step
 (benchmarks/trivial_nodes.py)."""
 
 
@@ -39,7 +40,7 @@ class Stop:
         self._listeners = dict[int, Callable[[str], None]]()
 
     def ask(self, reason: str) -> None:
-        """Take no new samples and let those in flight finish."""
+        """Start no new samples and let those in flight stop at their next step."""
         self.asked = True
         for listener in list(self._listeners.values()):
             listener(reason)
@@ -77,9 +78,9 @@ async def run_pool(
     """Work on samples so that `concurrency` of them ask at a time; finishing comes before starting.
 
     Args:
-        ids: The ids of the samples; they may arrive one after the other.
-        work: Works on one sample.
-        concurrency: How many may ask at a time; see `max_open_samples`.
+        ids: The ids of the samples; may be asynchronous.
+        work: Processes one sample.
+        concurrency: The number of requests in flight; see `max_open_samples`.
         stop: Once it is set, no further samples are started.
         context: The context of the work; the caller's by default.
 
@@ -112,7 +113,7 @@ async def run_pool(
 
 
 class _AsyncItems(AsyncIterator[Item]):
-    """Items that are all there already."""
+    """An asynchronous iterator over items that exist already."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._items = iter(items)
@@ -125,7 +126,7 @@ class _AsyncItems(AsyncIterator[Item]):
 
 
 def max_open_samples(concurrency: int) -> int:
-    """Return the number of samples to keep open so that `concurrency` of them may be asking."""
+    """Return the number of samples to keep open for `concurrency` requests in flight."""
     return concurrency + concurrency // ASKING_PER_EXTRA_SAMPLE
 
 
