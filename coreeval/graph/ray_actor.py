@@ -1,4 +1,4 @@
-"""A worker of a run as a Ray actor; `ray_workers` starts it and asks it for what it has to say."""
+"""A worker of a run as a Ray actor; `ray_workers` starts it and receives its messages."""
 
 import asyncio
 import os
@@ -18,33 +18,33 @@ from coreeval.graph.worker_messages import Failure, Finish, FromWorker, ToWorker
 WAIT_S: Final = 10.0
 """The most seconds that a request for messages waits for one."""
 FORGOTTEN_S: Final = 30.0
-"""Seconds after which a worker ends that nobody asks for messages: whoever started it is gone."""
+"""Seconds without a request for messages after which a worker ends, because its driver is gone."""
 
 
 class SampleActor:
-    """One worker, whose process Ray starts on some node.
+    """A worker, whose process Ray starts on some node.
 
-    Its sample threads run in an event loop of their own, so that it answers while they are busy.
+    Its samples run in a separate event loop, so that it responds while they are busy.
     """
 
     def __init__(self) -> None:
         self._said = list[FromWorker | None]()
         self._news = asyncio.Event()
-        """Set if there is something to say."""
+        """Set if there are messages."""
         self._told = queue.SimpleQueue[ToWorker]()
         self._asked_at = time.monotonic()
 
     async def describe(self, paths: Sequence[Path]) -> NodeReport:
-        """Return what this node is, and which of the paths it lacks."""
+        """Return this node's description, and which of the paths are missing."""
         missing = tuple(path for path in paths if not path.exists())
         return NodeReport(host=socket.gethostname(), versions=list_versions(), missing=missing)
 
     async def begin(self, start: WorkerStart, environment: Mapping[str, str]) -> None:
-        """Begin to work.
+        """Start working.
 
         Args:
             start: The run, and this worker's share of it.
-            environment: Variables to set, such as keys: as arguments they are in no state of Ray's.
+            environment: Variables to set, such as keys: Ray does not record arguments in its state.
         """
         os.environ.update(environment)
         self._asked_at = time.monotonic()
@@ -62,11 +62,11 @@ class SampleActor:
         self._watch = asyncio.create_task(self._end_if_forgotten())
 
     async def give(self, message: ToWorker) -> None:
-        """Take a message."""
+        """Receive a message."""
         self._told.put(message)
 
     async def take(self) -> Sequence[FromWorker | None]:
-        """Return what there is to say, if need be after a while; None stands for the end."""
+        """Wait for messages and return them; None means the end."""
         self._asked_at = time.monotonic()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._news.wait(), WAIT_S)
@@ -92,7 +92,7 @@ class SampleActor:
 
 
 def _add_host(message: FromWorker) -> FromWorker:
-    """Return a message whose error, if it is one, says where it happened."""
+    """Return a message; an error in it says on which node it happened."""
     if isinstance(message, Failure):
         error, host = message.error, socket.gethostname()
         error.where = f"{error.where}, on the node {host}" if error.where else f"the node {host}"

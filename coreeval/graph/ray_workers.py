@@ -1,8 +1,8 @@
-"""Workers on a Ray cluster: Ray places them on nodes, watches them and ends them with this process.
+"""Workers on a Ray cluster: Ray places them, monitors them and ends them with this process.
 
-What goes between this process and a worker is the same as through a pipe (`worker_handles`); here
-it is calls of an actor's methods. Keys go to a worker as an argument of such a call, because Ray
-shows environments of actors in its state and logs, and arguments nowhere.
+The messages between this process and a worker are the same as through a pipe (`worker_handles`),
+but sent as calls of an actor's methods. Keys are sent as an argument of such a call, because Ray
+shows the environments of actors in its state and logs, but no arguments.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ ADDRESS_KEY: Final = "run.ray.address"
 JOINING_S: Final = 10.0
 """The most seconds that the head of a cluster may take to accept a connection."""
 PLACING_S: Final = 30.0
-"""Seconds after which the user is told that Ray has found no place for a worker."""
+"""Seconds after which the user is told that Ray cannot place a worker."""
 _OWN_VARIABLES: Final = "COREEVAL_"
 _FAILED_IMPORT = re.compile(r"^(\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
 _ADDRESS = re.compile(r"\bip=([^\s,)]+)")
@@ -38,23 +38,23 @@ _ADDRESS = re.compile(r"\bip=([^\s,)]+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
-    """What a worker finds on the node that Ray has placed it on."""
+    """What a worker finds on its node."""
 
     host: str
     versions: Mapping[str, str]
     missing: Sequence[Path]
-    """The paths of the run that are not there."""
+    """The missing paths of the run."""
 
 
 def list_versions() -> dict[str, str]:
-    """Return the versions of all that two processes must have alike to understand each other."""
+    """Return the versions that must be the same in two processes that communicate."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {name: metadata.version(name) for name in ("coreeval", "ray")} | {"Python": python}
 
 
 @asynccontextmanager
 async def open_actors(run: RunContext) -> AsyncIterator[Sequence[WorkerHandle]]:
-    """Join the Ray cluster for the block; yield the handles of its workers, none of them started.
+    """Join the Ray cluster for the block; yield the handles of its workers, which are not started.
 
     Raises:
         UsageError: Ray is not installed.
@@ -75,7 +75,7 @@ async def open_actors(run: RunContext) -> AsyncIterator[Sequence[WorkerHandle]]:
 def _join_cluster(config: Config) -> bool:
     """Join the cluster; return False if this process has joined one before.
 
-    Run in a thread that is not the main one, Ray leaves the process's signals alone.
+    In a thread other than the main one, Ray does not install signal handlers.
 
     Raises:
         UsageError: Ray is not installed.
@@ -103,7 +103,7 @@ def _join_cluster(config: Config) -> bool:
 
 
 def _require_listener(address: str) -> None:
-    """Raise an OSError if nobody listens at an address, for which Ray would wait for minutes."""
+    """Raise an OSError if nothing listens at an address; Ray would wait for minutes."""
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
@@ -112,9 +112,9 @@ def _require_listener(address: str) -> None:
 
 
 def _mute_ray() -> None:
-    """Keep Ray from printing dead actors on standard output, where the JSON of a command belongs.
+    """Keep Ray from printing dead actors on standard output, which is for a command's JSON.
 
-    Ray has no setting for it; what it prints is in its logs, and we tell of each death ourselves.
+    Ray has no setting for it; the same lines are in its logs, and each death is reported here.
     """
     vars(import_module("ray._private.worker"))["print_to_stdstream"] = _print_nothing
 
@@ -123,7 +123,7 @@ def _print_nothing(*_: object, **__: object) -> None: ...
 
 
 def _refuse_other_machines(config: Config) -> None:
-    """Raise an error if nodes of the cluster would not share SQLite's files.
+    """Raise an error if the nodes of the cluster would not share SQLite files.
 
     Raises:
         RunError: another machine is in the cluster, and the stores are files of this one.
@@ -144,13 +144,13 @@ def _refuse_other_machines(config: Config) -> None:
 
 
 def _count_wants(config: Config) -> dict[str, Any]:
-    """Return what Ray must find on a node for a worker, and how it treats the worker."""
+    """Return the options of a worker's actor: required resources and restarts."""
     chosen = config.run.ray
     return {
         "num_cpus": chosen.cpus_per_worker,
         "resources": dict(chosen.resources),
         "scheduling_strategy": "SPREAD",
-        "max_restarts": 0,  # the pool starts another, which Ray places anew
+        "max_restarts": 0,  # the pool starts another one
         "max_task_retries": 0,
     }
 
@@ -167,18 +167,18 @@ def select_variables(config: Config, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _list_paths(run: RunContext) -> Sequence[Path]:
-    """Return what a node must have of the run."""
+    """Return the paths that a node must have."""
     news = run.config.knowledge.path or run.workspace.news
     return [run.files.root, run.workspace.root, Path(news)]
 
 
 class RayWorker(WorkerHandle):
-    """A worker that is an actor on a node of a Ray cluster.
+    """A worker in an actor on a node of a Ray cluster.
 
     Args:
         run: The run.
         number: The worker's number, from 0.
-        wants: What Ray must find on a node for it.
+        wants: The resources that it requires.
     """
 
     def __init__(self, run: RunContext, number: int, wants: Mapping[str, Any]) -> None:
@@ -189,7 +189,7 @@ class RayWorker(WorkerHandle):
         self._sending: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Have Ray start an actor if there is none; it is ready once it has found its place."""
+        """Let Ray start an actor if there is none; it is ready when it has been placed."""
         if self._actor is not None:
             return
         import ray
@@ -208,7 +208,7 @@ class RayWorker(WorkerHandle):
         self._talk = asyncio.create_task(self._listen(self._actor))
 
     async def _listen(self, actor: Any) -> None:  # noqa: ANN401 - Ray's handles have no type
-        """Put into the inbox what an actor says, until its end."""
+        """Put an actor's messages into the inbox until it ends."""
         ending = "it ended"
         try:
             await self._prepare(actor)
@@ -232,7 +232,7 @@ class RayWorker(WorkerHandle):
         self.inbox.put_nowait(WorkerDied(ending))
 
     async def _prepare(self, actor: Any) -> None:  # noqa: ANN401
-        """Wait for the actor's place, look at what is there, and let it begin.
+        """Wait until the actor is placed, check its node, and start it.
 
         Raises:
             RunError: the node cannot work on this run.
@@ -261,7 +261,7 @@ class RayWorker(WorkerHandle):
 
     async def send(self, message: ToWorker) -> None:
         """Send a message; one to a dead worker is lost, and its death is in the inbox."""
-        if not self.is_ready:  # it has no samples: what it is told is to stop
+        if not self.is_ready:  # it has no samples, so this is a stop
             self.inbox.put_nowait(WorkerDied("it had not started"))
             return
         self._sending = asyncio.create_task(_give(self._actor, message))
@@ -275,7 +275,7 @@ class RayWorker(WorkerHandle):
         self.inbox.put_nowait(WorkerDied(why))
 
     def forget(self) -> None:
-        """Forget an actor that died; one that Ray cannot reach is ended as soon as it can."""
+        """Drop a dead actor; an unreachable one is ended as soon as possible."""
         if self._talk:
             self._talk.cancel()
         if self._actor is not None:
@@ -286,7 +286,7 @@ class RayWorker(WorkerHandle):
         super().forget()
 
     async def close(self, *, at_once: bool) -> None:
-        """End the actor; unless `at_once`, tell it so and wait until it has ended."""
+        """End the actor; unless `at_once`, ask it to end and wait."""
         try:
             if self._talk and self.is_ready and not at_once:
                 await self.send(Finish())
@@ -335,7 +335,7 @@ def _check_node(report: NodeReport) -> None:
 
 
 def _explain_start(error: Exception) -> Exception:
-    """Return the error of an actor that cannot be created as one for the user."""
+    """Return the error for the user if an actor cannot be created."""
     if not getattr(error, "actor_init_failed", False):
         return error
     found, node = _FAILED_IMPORT.findall(str(error)), _ADDRESS.search(str(error))

@@ -1,7 +1,7 @@
 """Step records: when each node ran, how long it took, its calls and its result.
 
-`build_recorder` wraps a node; `RunObserver` hears of the same steps and ends, for example to send
-them elsewhere as spans.
+`build_recorder` wraps a node; a `RunObserver` receives the same steps and ends, for example to
+export them as spans.
 """
 
 import time
@@ -73,13 +73,13 @@ class InFlight:
         return then.isoformat(timespec="minutes")
 
     def enter(self, sample_id: str, node: str) -> None:
-        """Note that a sample is now in a node."""
+        """Record that a sample entered a node."""
         self.moved_at = self._clock()
         since = self._now().isoformat(timespec="seconds")
         self._places[sample_id] = {"node": node, "since": since}
 
     def leave(self, sample_id: str) -> None:
-        """Note that a sample is no longer in progress."""
+        """Record that a sample is no longer in progress."""
         self.moved_at = self._clock()
         self._places.pop(sample_id, None)
 
@@ -145,7 +145,7 @@ def build_recorder(
                         calls=tuple(build_call_row(call, payer, before) for call in calls),
                         verdicts=_verdicts(update),
                     )
-                    if not running.is_blocked:  # else it runs again once its batch has come
+                    if not running.is_blocked:  # otherwise it runs again after its batch
                         observer.on_step(step, calls)
                         store.history.record(step)
             return {**update, "spent_usd": sum(costs)}

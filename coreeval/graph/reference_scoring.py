@@ -1,7 +1,7 @@
-"""Scores the texts of a run with a model and with a reference that cannot have read the originals.
+"""Scores a run's texts with a model and with a reference that cannot have read the originals.
 
-Both are scored alike, each into its own file of scores or through the call store, so that a stop of
-either costs the texts at hand. The reference comes first: the finding on the model rests on both.
+Both score in the same way, each into its own score file or through the call store, so a stop loses
+only the texts in progress. The reference comes first, because the finding on the model needs both.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ ModelPlan = RunScoring | DetectionPlan
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencePlan:
-    """What scores the texts of a run; nothing is loaded, asked or written yet."""
+    """The plan for scoring a run's texts; nothing is loaded, asked or written yet."""
 
     settings: MembershipSettings
     model: ModelPlan
@@ -53,7 +53,7 @@ def plan_with_reference(
     *,
     budget_usd: float | None = None,
 ) -> ReferencePlan:
-    """Return what scoring the texts of a run with two models takes.
+    """Return the plan for scoring a run's texts with two models.
 
     Args:
         run_dir: The run's directory.
@@ -98,7 +98,7 @@ def run_with_reference(plan: ReferencePlan, *, around: RunHooks = DEFAULT_HOOKS)
     """Score the texts, write the finding on the model into the run and a new report.
 
     Raises:
-        CoreEvalError: as `run_scoring` and `run_detector` do; what was scored is kept.
+        CoreEvalError: as in `run_scoring` and `run_detector`; scores so far are kept.
     """
     for each in (plan.reference, plan.model):
         if isinstance(each, DetectionPlan):

@@ -1,8 +1,9 @@
-"""The refresh stage: sample threads in a pool, with one request for all news of a remote source.
+"""The refresh stage: runs samples in a pool, with one request for all news of a remote source.
 
-The control pass takes the same samples once more, with news that every target may have seen
-(docs/run.md). It has a store and checkpoints of its own under `RUN/control`, and shares the calls,
-payer and budget of the run: what both passes ask, such as extraction and rewording, is paid once.
+The control pass refreshes the same samples again, with news that every target may have seen
+(docs/run.md). It has its own store and checkpoints under `RUN/control` and shares the calls, payer
+and budget of the run, so calls that both passes make, such as extraction and rewording, are paid
+for once.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 
 async def refresh_samples(run: RunContext) -> None:
-    """Bring every open sample to an outcome; return early if the run is told to stop.
+    """Bring every open sample to an outcome; return early if the run is stopped.
 
     Raises:
         CoreEvalError: something that no sample could survive, such as a refused key.
@@ -80,13 +81,13 @@ async def refresh_samples(run: RunContext) -> None:
 
 
 async def _open_in_process(run: RunContext, stack: AsyncExitStack) -> tuple[Retrieve, PhaseRunner]:
-    """Open news, models and stores here; the stack closes them."""
+    """Open news, models and stores in this process; the stack closes them."""
     context = await asyncio.to_thread(open_node_context, run, stack)
     return context.retrieve, InProcessRunner(run, await open_sample_work(run, context, stack))
 
 
 async def _open_workers(run: RunContext, stack: AsyncExitStack) -> tuple[Retrieve, PhaseRunner]:
-    """Start workers, and open here only the news, while they start; the stack closes both."""
+    """Start workers, and meanwhile open only the news in this process; the stack closes both."""
     if (run.hire, run.inputs) != (build_team, FILE_INPUTS):
         raise ValueError("a custom team or custom inputs cannot be used in other processes")
     settings = run.config.run
@@ -116,7 +117,7 @@ async def _read_articles(run: RunContext, similarity: Similarity | None) -> None
     Raises:
         UsageError: a package of the extra `articles` is missing, or a file cannot be read.
     """
-    from coreeval.graph.event_texts import EventTexts  # for few configs
+    from coreeval.graph.event_texts import EventTexts  # needed by few configs
     from coreeval.tools.articles.sources import open_articles
 
     chosen, takedown = run.config.knowledge, run.setup.rules.takedown
@@ -144,7 +145,7 @@ def _open_samples(run: RunContext) -> tuple[list[str], Counter[str]]:
 
 
 def open_node_context(run: RunContext, stack: AsyncExitStack) -> NodeContext:
-    """Open news and calls, and return the context that works with them; the stack closes them."""
+    """Open news and calls, and return the nodes' context; the stack closes them."""
     knowledge = run.inputs.news(run)
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(run.workspace.calls, run.payer)
@@ -201,9 +202,9 @@ def build_node_context(
 
 
 def _find_newest_dates(run: RunContext) -> dict[str, datetime]:
-    """Return by sample the date that news must be newer than, if it is redone only for its age.
+    """Return by sample the date that news must be newer than, if only its age makes it stale.
 
-    Return no dates if the release is gone, which may happen once a run has begun.
+    Return no dates if the release no longer exists.
     """
     parent = run.manifest.parent
     if parent is None or parent.stale_after is None or run.before or run.manifest.cassette:
@@ -222,8 +223,8 @@ def _find_newest_dates(run: RunContext) -> dict[str, datetime]:
 def _build_teams(run: RunContext, materials: TeamInputs) -> Callable[[Sample], TaskTeam]:
     """Return the function that finds a sample's task and team.
 
-    A team for each stance target is built at the start; for samples with other fields than the
-    task states, such as options, one is built when the first of them comes.
+    A team for each stance target is built at the start; for samples with fields that the task does
+    not declare, such as options, a team is built when the first of them is processed.
     """
 
     def hire(task: Task) -> TaskTeam:
@@ -233,7 +234,7 @@ def _build_teams(run: RunContext, materials: TeamInputs) -> Callable[[Sample], T
         return TaskTeam(task=task, team=team)
 
     parts = {(task.target, task.fields): hire(task) for task in run.tasks()}
-    if run.foreign_players and run.before is None:  # whoever looks at the run meanwhile sees them
+    if run.foreign_players and run.before is None:  # watchers see them meanwhile
         write_manifest(run.files.manifest, run.running_manifest())
 
     def find(sample: Sample) -> TaskTeam:
@@ -276,7 +277,7 @@ def describe_control(setup: Setup, news: NewsSources) -> ControlPass | None:
 
 
 def add_control(run: RunContext, store: RunStore) -> RunContext:
-    """Return a run with its second pass, which is stopped and watched together with it."""
+    """Return a run with its second pass, which shares its stop and watchers."""
     second = replace(
         run,
         setup=build_control_setup(run.setup),

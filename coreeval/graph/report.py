@@ -1,4 +1,4 @@
-"""What the report of a run rests on, gathered from its stores.
+"""Collects the content of a run's report from its stores.
 
 The stored answers of the targets are compared by arm, by split and by series.
 """
@@ -38,8 +38,8 @@ _SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
 
 
 def compare_arms(run: RunContext) -> "ArmTable":
-    """Score the stored answers and compare arms on the samples that both have."""
-    from coreeval.evaluation import arms  # numpy, for the end of a run
+    """Score the stored answers and compare arms on their common samples."""
+    from coreeval.evaluation import arms  # needs numpy, only at the end of a run
     from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.scores import ARMS
 
@@ -95,8 +95,7 @@ def gather_memory_evidence(
 def _collect_arm_texts(run: RunContext) -> "dict[Arm, dict[str, str]]":
     """Return the texts by arm and sample, for the samples accepted in both passes.
 
-    At most as many samples as are compared are drawn, always the same; only their texts are in
-    memory.
+    A fixed subset of at most as many samples as are compared; only their texts are in memory.
     """
     from coreeval.evaluation.covariates import MOST
 
@@ -149,6 +148,6 @@ def _read_parent_quality(run: RunContext) -> Quality | None:
         return None
     try:
         release = find_parent("latest", run.config.name, (), followed=parent)
-    except ReleaseError:  # what was kept then has no bound, and the report says so
+    except ReleaseError:  # kept samples then have no bound on label noise, and the report says so
         return None
     return release.manifest.quality if release else None

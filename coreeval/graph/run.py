@@ -135,7 +135,7 @@ def refresh(
         _refuse_taken(files, workspace)
         _keep_config(files, loaded)
         create_stores(setup, files, workspace)
-        open_store(files, around.now).close()  # there before the manifest that vouches for it
+        open_store(files, around.now).close()  # created before the manifest that refers to it
         if setup.control:
             open_control(files, around.now).close()
         write_manifest(files.manifest, manifest)

@@ -1,4 +1,4 @@
-"""The detectors that nodes of the run graph ask for: checks before a run, questions, findings.
+"""The detectors that are nodes of the run graph: checks before a run, questions, findings.
 
 Their code is imported when it is needed.
 """
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def check_detectors(setup: "Setup", *, source: Path, workspace: Workspace) -> None:
-    """Check what a detector asks about beyond the benchmark, such as the series of NumLeak.
+    """Check the inputs of a detector besides the benchmark, such as the series of NumLeak.
 
     Raises:
-        UsageError: it cannot be asked about.
+        UsageError: an input cannot be used.
     """
     if setup.config.detect.asks_series:
         from coreeval.graph.numleak.plan import check_series
@@ -40,11 +40,11 @@ ASK: Final[Mapping[DetectorNode, Callable[[RunContext], Awaitable[list[str]]]]] 
     "pcr": ask_about_splits,
     "numleak": _ask_about_series,
 }
-"""Asks the targets what a detector needs, if the config asks for it; returns those asked."""
+"""Asks the targets a detector's questions, if it is configured; returns the targets asked."""
 
 
 def score_answers(run: RunContext) -> dict[str, dict[str, Any] | None]:
-    """Return each detector's part of the report, or None if the config does not ask for it."""
+    """Return each detector's part of the report, or None if it is not configured."""
     from coreeval.graph.pcr.split_comparison import compare_splits
 
     return {"pcr": compare_splits(run), "numleak": _audit_answers(run)}

@@ -1,4 +1,4 @@
-"""The result of a run as a JSON document, and the parts of it that commands put into words."""
+"""The result of a run as a JSON document, and its parts that commands display."""
 
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,8 @@
-"""The nodes of the run graph, and their stages: each does what is left, and says how much.
+"""The nodes of the run graph and their stages: each does its remaining work and reports it.
 
-The event loop waits for no disk: what reads or writes files runs in a thread. The one exception is
-looking up a call by its key, an indexed read that would take twice as long in a thread.
+Reading and writing of files runs in threads, so that the event loop never waits for a disk. The one
+exception is the look-up of a call by its key, an indexed read that would take twice as long in a
+thread.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ def plan_samples(run: RunContext) -> RunUpdate:
 
 
 def _read_benchmark(run: RunContext) -> None:
-    """Store the samples, with their results where they are kept from the release before."""
+    """Store the samples, with the results that are kept from the previous release."""
     rows, chosen = iter_benchmark(run.config.dataset, run.task), run.manifest.subset
     if chosen:
         ids = check_subset(run.setup, chosen)
@@ -56,7 +57,7 @@ def _read_benchmark(run: RunContext) -> None:
 
 
 def _keep_unrenewed(run: RunContext) -> None:
-    """Put stale samples back as the release has them where their renewal found nothing newer."""
+    """Restore stale samples from the release if their renewal found nothing newer."""
     if run.manifest.parent is None:
         return
     dates, again = read_evidence_dates(run.store), list[ReleaseSample]()
@@ -113,7 +114,7 @@ def report_run(run: RunContext) -> RunUpdate:
 
 
 def _write_card_again(run: RunContext, comparability: Comparability | None) -> None:
-    """Write the dataset card with what the report says of the likeness of the arms."""
+    """Write the dataset card with the report's comparability of the arms."""
     rows, manifest = run.store.stage("assemble") or {}, run.current_manifest()
     write_card(run.files.dataset, run.task, run.config, manifest, rows, comparability=comparability)
 
@@ -134,7 +135,7 @@ class RunNode(Protocol):
     """A node of the run graph."""
 
     async def __call__(self, state: RunState) -> RunUpdate:
-        """Do the node's part of the run, and return what it changes in the state."""
+        """Run the node and return its update of the state."""
 
 
 class RunNodes:
@@ -156,7 +157,7 @@ class RunNodes:
         return RunUpdate(pending=counts["pending"], counts=counts)
 
     async def control(self, state: RunState) -> RunUpdate:
-        """Bring every sample to an outcome once more, with the news of the control window."""
+        """Refresh every sample again, with the news of the control window."""
         left = await refresh_control(self._run)
         return RunUpdate(control_pending=left)
 
@@ -170,7 +171,7 @@ class RunNodes:
         return RunUpdate(asked={"evaluate": asked}, stopped=self._run.stop.asked)
 
     def detector(self, name: DetectorNode) -> RunNode:
-        """Return the node that asks the targets what a detector needs."""
+        """Return the node that asks the targets a detector's questions."""
 
         async def ask(state: RunState) -> RunUpdate:
             asked = await ASK[name](self._run)
@@ -179,5 +180,5 @@ class RunNodes:
         return ask
 
     async def report(self, state: RunState) -> RunUpdate:
-        """Write the report for people and for programs."""
+        """Write the report as HTML and JSON."""
         return await asyncio.to_thread(report_run, self._run)

@@ -1,7 +1,7 @@
-"""What a run began from: its config, task and files as they were, and the release it follows.
+"""The origin of a run: its config, task and files at the start, and the release it follows.
 
-`list_changes` names what has changed since. A release to follow is found and checked, and it
-decides which samples a run may keep.
+`list_changes` lists what has changed since. The release that a run follows is found and checked,
+and determines which samples the run may keep.
 """
 
 import hashlib
@@ -34,8 +34,9 @@ FREE_KEYS = (
     "timeout_s",
     "sample_timeout_s",
 )
-"""Keys of `run` that may change while the run goes on, because they affect only its cost and pace.
-So may `dataset.licence`, which decides what a release redistributes, and `telemetry`."""
+"""Keys of `run` that may change during a run, because they affect only its cost and pace.
+`dataset.licence`, which determines what a release redistributes, and `telemetry` may change,
+too."""
 
 
 _BUDGET = "run.budget_usd="
@@ -66,10 +67,10 @@ def apply_free_keys(frozen: Config, manifest: Manifest) -> Config:
 
     Args:
         frozen: The run's own config.
-        manifest: Says where its config file is, and what takes precedence over it.
+        manifest: Has the path of its config file, and the settings that override it.
 
     Raises:
-        ConfigError: the file is there and cannot be used.
+        ConfigError: the file exists and cannot be used.
     """
     source = Path(manifest.source.path)
     named = bool(manifest.source.path)  # a config in memory or a cassette has none
@@ -92,7 +93,7 @@ def apply_added_targets(config: Config, manifest: Manifest) -> Config:
 
 
 def list_changes(manifest: Manifest, setup: Setup) -> list[str]:
-    """Return the differences, in words for the user; prompts may differ and are asked anew.
+    """Return the differences, described for the user; changed prompts are allowed and asked again.
 
     Missing files are not a change: the run store has the config and the samples.
     """
@@ -105,7 +106,7 @@ def list_changes(manifest: Manifest, setup: Setup) -> list[str]:
 
 
 def _list_plugin_changes(manifest: Manifest, setup: Setup) -> Iterator[str]:
-    """Yield the plugins that are of another version than when the run began."""
+    """Yield the plugins whose version has changed since the run began."""
     before = {(each.group, each.name): each.identity for each in manifest.plugins}
     for origin in setup.plugins:
         known = before.get((origin.group, origin.name), origin.identity)
@@ -138,7 +139,7 @@ def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
 
 def _has_data_changed(manifest: Manifest, setup: Setup) -> bool:
     if setup.config.dataset.format == "hf":
-        return False  # its fingerprint would read the whole set over the network
+        return False  # its fingerprint would require reading the whole set over the network
     try:
         return manifest.fingerprints.data != data_fingerprint(setup)
     except DatasetError:

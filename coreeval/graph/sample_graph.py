@@ -1,7 +1,7 @@
 """The sample graph for texts of a caller's own, alone or inside the caller's graph.
 
-A text goes through the nodes, stores and limits of a run, with a run store of its own in a
-temporary folder: what models are asked is kept in the call store of the workspace and asked once.
+A text is processed by the nodes, stores and limits of a run, with its own run store in a temporary
+folder. Calls are stored in the workspace's call store and made only once.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ SampleText = str | dict[str, str]
 
 
 class SampleGraphInput(TypedDict):
-    """What the graph is given."""
+    """The input of the graph."""
 
     text: Annotated[SampleText, Field(title="Text")]
     """The text, or the text of each field of the task."""
@@ -89,7 +89,7 @@ class AttemptStory(TypedDict):
 
 
 class SampleStory(TypedDict):
-    """What happened to a text."""
+    """The history of a text."""
 
     id: str
     text: SampleText
@@ -115,7 +115,7 @@ class SampleStory(TypedDict):
 
 
 class SampleGraphOutput(TypedDict):
-    """What the graph returns."""
+    """The output of the graph."""
 
     outcome: str
     updated: SampleText | None
@@ -143,7 +143,7 @@ def build_story_graph(
 
     Args:
         config: The path of a YAML config, or a config in memory. A mapping needs no `dataset` and
-            no `name`. What is asked of targets, and how samples are batched, does not apply.
+            no `name`. Settings of targets and batches do not apply.
         overrides: `key.path=value` settings that override the config's.
         around: Clock and team builder.
 
@@ -228,9 +228,9 @@ _WORKING: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary(
 
 @asynccontextmanager
 async def _hold_models() -> AsyncIterator[None]:
-    """Keep connections to models open as long as a text in this loop needs them.
+    """Keep connections to models open while a text in this loop needs them.
 
-    Who calls a graph has nothing to close; connections that outlive their loop end in a crash.
+    The caller of a graph has nothing to close, and connections must not outlive their loop.
     """
     loop = asyncio.get_running_loop()
     _WORKING[loop] = _WORKING.get(loop, 0) + 1
@@ -243,7 +243,7 @@ async def _hold_models() -> AsyncIterator[None]:
 
 
 class _SampleWork:
-    """The nodes of the graph, and what they work with.
+    """The nodes of the graph, and their context.
 
     Args:
         run: The run that the texts are samples of.
@@ -279,7 +279,7 @@ class _SampleWork:
         """Bring the text to its outcome, unless it has one.
 
         Raises:
-            CoreEvalError: something that no other text could survive either.
+            CoreEvalError: an error that would affect every other text, too.
         """
         store, sample_id = self._run.store, state["sample_id"]
         result = await asyncio.to_thread(store.result, sample_id)
@@ -399,5 +399,5 @@ def _dump_verdict(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_text(sample: Sample, fields: Mapping[str, str]) -> SampleText:
-    """Return texts as they were given: alone if the sample has one field."""
+    """Return texts in the form of the input: a string if the sample has one field."""
     return dict(fields) if len(sample.fields) > 1 else next(iter(fields.values()))

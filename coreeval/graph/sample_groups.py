@@ -1,7 +1,7 @@
-"""Which samples have to be worked on by the same process, and who gets which group next.
+"""Groups samples that the same process must handle, and assigns groups to workers.
 
-Samples that are labelled in one call, or have the same texts, put the same questions: in one
-process they share the call, in two it would be paid twice.
+Samples that are labelled in one call, or have the same texts, make the same calls: within one
+process they share a call, in two processes it would be paid for twice.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from coreeval.graph.label_batches import divide_samples
 from coreeval.tools.stores.run_store import RunStore
 
 Group = tuple[str, ...]
-"""The ids of samples that are worked on by one process, in the benchmark's order."""
+"""The ids of samples for one process, in the benchmark's order."""
 
 
 def group_samples(store: RunStore, settings: RunConfig) -> Mapping[str, int]:
@@ -21,7 +21,7 @@ def group_samples(store: RunStore, settings: RunConfig) -> Mapping[str, int]:
 
     Args:
         store: The store of the samples.
-        settings: Says how many originals are labelled in one call.
+        settings: Has the number of originals labelled in one call.
     """
     batches = divide_samples(store.sample_ids(), settings.label_batch)
     found = dict[str, str]()
@@ -40,7 +40,7 @@ def group_samples(store: RunStore, settings: RunConfig) -> Mapping[str, int]:
 
 
 def _digest(text: str) -> bytes:
-    """Return a short hash, because all texts together may be larger than the memory."""
+    """Return a short hash, because all texts together may not fit into memory."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -55,15 +55,14 @@ def _find_first(found: dict[str, str], sample_id: str) -> str:
 
 
 class GroupQueue:
-    """Deals groups to workers until every sample of them has ended.
+    """Assigns groups to workers until all their samples have ended.
 
-    A worker is dealt the groups first that it has worked on before, then those that nobody has,
-    then those of the others.
+    A worker first gets groups that it had before, then new groups, then those of other workers.
 
     Args:
-        ids: The samples to be worked on.
+        ids: The samples to process.
         numbers: The group of each sample.
-        owners: The worker that has worked on a group before, by the group's number; it is kept up.
+        owners: The previous worker of a group, by the group's number; updated here.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class GroupQueue:
     ) -> None:
         self._owners, self._numbers = owners, numbers
         self._open = dict[str, int]()
-        """The worker of each sample that was dealt and has not ended."""
+        """The worker of each assigned sample that has not ended."""
         self._ranks = {sample_id: rank for rank, sample_id in enumerate(ids)}
         groups = dict[int, list[str]]()
         for sample_id in self._ranks:
@@ -98,13 +97,13 @@ class GroupQueue:
         return [(sample_id, self._ranks[sample_id]) for sample_id in group]
 
     def end(self, sample_id: str) -> bool:
-        """Note that a sample has ended; return whether it was open."""
+        """Record that a sample has ended; return whether it was open."""
         was_open = self._open.pop(sample_id, None) is not None
         self._left -= was_open
         return was_open
 
     def take_back(self, worker: int) -> Collection[str]:
-        """Queue again, before all others, the samples that a worker was dealt and has not ended."""
+        """Queue a worker's unfinished samples again, before all others."""
         lost = [sample_id for sample_id, owner in self._open.items() if owner == worker]
         groups = dict[int, list[str]]()
         for sample_id in lost:

@@ -1,4 +1,4 @@
-"""From a config to everything a run needs, checked before anything is written or spent."""
+"""Builds and checks everything a run needs from its config, before anything is written or spent."""
 
 import hashlib
 import os
@@ -53,7 +53,7 @@ from coreeval.tools.trust import TrustRecord
 from coreeval.tools.workspace import Workspace
 
 Untrusted = Literal["refuse", "skip"]
-"""What to do with a model if nobody has agreed to send its key to its endpoint."""
+"""What to do with a model whose key may not be sent to its endpoint yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Setup:
     now: datetime
     rules: SafetyRules
     plugins: tuple[PluginOrigin, ...] = ()
-    """The plugins that the config names; a person has agreed to run them."""
+    """The plugins of the config, which the user has allowed to run."""
 
 
 def set_up(
@@ -88,7 +88,7 @@ def set_up(
         config: The config.
         now: The time at which it is read.
         began: Manifest of the run that it belongs to, whose window is kept.
-        workspace: Its takedown list applies in addition to the config's, and it remembers which
+        workspace: Its takedown list applies in addition to the config's, and it stores which
             plugins may run.
 
     Raises:
@@ -115,7 +115,7 @@ def set_up(
 
 
 def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
-    """Raise an error if the lean pipeline would pass over a model or a prompt of the user's own."""
+    """Raise an error if the lean pipeline would ignore a configured model or prompt."""
     if config.run.pipeline != "lean":
         return
     for role, player in llm_roles(config.run, task).items():
@@ -172,10 +172,10 @@ def check_dataset(setup: Setup) -> Sample:
 
 
 def check_subset(setup: Setup, subset: Subset | None) -> frozenset[str]:
-    """Return the ids of the samples that a subset takes; none without a subset.
+    """Return the sample ids of a subset; none without a subset.
 
     Raises:
-        DatasetError: the benchmark lacks an id or a label that is named.
+        DatasetError: the benchmark lacks a named id or label.
     """
     if subset is None:
         return frozenset()
@@ -196,7 +196,7 @@ def check_models(
         workspace: Stores which variables may be sent to which endpoints.
         untrusted: What to do with models whose key may not be sent yet: refuse them, or skip
             their endpoint.
-        prices: What models charge; None to read what the config names.
+        prices: Prices of models; None to read the config's price file.
 
     Raises:
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
@@ -257,7 +257,7 @@ def _check_reachable_targets(
 def _check_rule_based(models: ModelsConfig, language: str) -> None:
     """Raise an error if a role is played by rules that cannot play it.
 
-    Their packages may be missing, and they know English alone.
+    Their packages may be missing, and they only support English.
     """
     if models.rule_based_roles and language != ENGLISH:
         roles = ", ".join(models.rule_based_roles)
