@@ -275,7 +275,7 @@ def _check_rule_based(models: ModelsConfig, language: str) -> None:
 
 
 def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
-    """Raise an error if a role is played by rules that cannot work on a task of this shape."""
+    """Raise an error if offline rules play a role that they cannot play for this task."""
     ruled = [
         role for role in models.rule_based_roles if models.for_role(role).provider == "offline"
     ]
@@ -359,7 +359,7 @@ def check_splits(setup: Setup) -> None:
     """Check that PCR has a split to compare with, if the config enables PCR.
 
     Raises:
-        DatasetError: there is none, or it is the split that is refreshed.
+        DatasetError: the split does not exist, or is the one that is refreshed.
     """
     config = setup.config
     if config.detect.compares_splits:

@@ -1,7 +1,7 @@
-"""Spans of a run by OpenInference's conventions, for collectors of OpenTelemetry's.
+"""Spans of a run in OpenInference's conventions, for OpenTelemetry collectors.
 
 Each sample is a trace; each step and call is a span. `observe_run` opens the connection if the
-config or the environment asks for it, and tells how the delivery went.
+config or the environment enables it, and reports on the delivery.
 """
 
 import os
@@ -260,7 +260,7 @@ def observe_run(run_context: RunContext) -> Iterator[RunContext]:
     if url is None:
         yield run_context
         return
-    from coreeval.tools.otlp import OtlpSender  # OpenTelemetry's SDK, for few runs
+    from coreeval.tools.otlp import OtlpSender  # OpenTelemetry's SDK, needed by few runs
 
     sender = OtlpSender(url, project=run_context.config.name)
     recorder = SpanRecorder(

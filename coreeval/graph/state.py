@@ -81,7 +81,7 @@ class SampleUpdate(TypedDict, total=False):
     """Defects of the last attempt."""
     verdicts: Annotated[list[Json], operator.add]
     spent_usd: Annotated[float, operator.add]
-    """What the calls of the sample have cost; see `coreeval.models.sample_cost`."""
+    """The cost of the sample's calls in US dollars; see `coreeval.models.sample_cost`."""
     outcome: str
     reason: str
 
@@ -103,7 +103,7 @@ Wrap = Callable[[str, SampleNode], SampleNode]
 
 
 class RunInput(TypedDict, total=False):
-    """A run's input, which is empty: what a run works on is fixed when it is prepared."""
+    """The input of a run, which is empty: a run's inputs are fixed when it is prepared."""
 
     note: Annotated[str, Field(title="Note", description="Free text, kept nowhere")]
 

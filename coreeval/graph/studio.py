@@ -1,9 +1,9 @@
 """Both graphs over the bundled demo, for LangGraph Studio and its local API (langgraph.json).
 
-COREEVAL_STUDIO_CONFIG names a config of one's own to step through in its place.
+COREEVAL_STUDIO_CONFIG names another config to step through.
 
-No checkpointer is compiled in: the server brings its own. The graphs are made when the module is
-imported, which the server does in a thread; what they write is in a temporary folder.
+The graphs have no checkpointer, because the server has its own. They are built when the module is
+imported, which the server does in a thread; they write into a temporary folder.
 """
 
 import os
@@ -68,7 +68,7 @@ def _sample_graph(run: RunContext) -> SampleGraph:
 
 
 _OPEN = ExitStack()
-"""What stays open as long as the process."""
+"""Resources that stay open as long as the process."""
 _JOB = _run()
 refresh_sample: SampleGraph = _sample_graph(_JOB)
 """A graph that refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""

@@ -1,6 +1,6 @@
-"""Questions to targets about samples: stored answers are reused, and only the rest is asked.
+"""Asks targets about samples; stored answers are reused.
 
-The texts of the arms and of the train split come in chunks that a run can hold.
+The texts of the arms and of the train split are processed in chunks, to limit memory.
 """
 
 import asyncio
@@ -57,11 +57,11 @@ async def put_to_target(
 ) -> None:
     """Ask a target about samples of any split with every template, and store its answers.
 
-    Answers in the store are not asked for again; `RunStore.answers` returns them by source.
-    Returns early if the run is told to stop.
+    Stored answers are not requested again; `RunStore.answers` returns them by source. Returns early
+    if the run is stopped.
 
     Args:
-        run: The run that pays and keeps the answers.
+        run: The run that pays for and stores the answers.
         target: The target to ask.
         chunks: The samples; ids are distinct within a source.
         stage: The stage shown as progress.
@@ -83,7 +83,7 @@ async def put_to_targets(
     targets: Sequence[TargetConfig],
     chunks: Callable[[RunContext], Iterator[Chunk]],
 ) -> dict[str, list[str]]:
-    """Ask one target after the other, and note that the stage is done unless told to stop."""
+    """Ask one target after the other, and record the stage as done unless the run is stopped."""
     asked = list[str]()
 
     async def one_pass() -> None:
@@ -103,7 +103,7 @@ async def put_to_targets(
 
 
 class _Tally:
-    """Counter of a target's answers that shows its progress."""
+    """Counts a target's answers and reports the progress."""
 
     def __init__(self, run: RunContext, target: TargetConfig, chunks: Chunks, stage: str) -> None:
         self._run, self.stage = run, stage
@@ -158,7 +158,7 @@ def _fit_target(run: RunContext, target: TargetConfig) -> OfflineTarget:
 
 @asynccontextmanager
 async def open_run_campaign(run: RunContext, stage: str) -> AsyncIterator[Campaign]:
-    """Yield a campaign that the run pays for; report impossible token counts at its end.
+    """Yield a campaign paid for by the run; report impossible token counts at its end.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -301,7 +301,7 @@ ARM_TEXTS: Mapping[Arm, ArmTexts] = {
     "updated": accepted_fields,
 }
 CONTROL_TEXTS: Mapping[Arm, ArmTexts] = {"control": accepted_fields}
-"""The only arm of the second pass is what it updated; the others are from the first pass."""
+"""The updated texts of the second pass are its only arm; the others are from the first pass."""
 
 
 def iter_arm_chunks(run: RunContext) -> Iterator[Chunk]:

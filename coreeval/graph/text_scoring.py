@@ -1,7 +1,7 @@
-"""Scores texts with weights on this machine, for a detector that reads log-probabilities.
+"""Scores texts with local weights, for a detector that uses log-probabilities.
 
-Scores are kept as they are made, so that a stop or a kill costs the texts at hand; a text that has
-been scored by the same weights is not scored again.
+Scores are stored one by one, so a stop or a kill loses only the texts in progress; a text that the
+same weights have scored is not scored again.
 """
 
 import hashlib
@@ -64,32 +64,33 @@ from coreeval.tools.text_scores import TextScorer, TextScores
 from coreeval.tools.workspace import RunFiles, workspace_for
 
 SLOWEST: Final = 5
-"""A guess of time is at most so many times too short: a CPU that others use (own measurement)."""
+"""The largest factor by which an estimate of time is too short, on a shared CPU (own
+measurement)."""
 TELL_TIMES: Final = 10
-"""How often the time that is left is told."""
+"""Seconds between two reports of the remaining time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringRequest:
-    """With what a user wants texts scored."""
+    """The model and options for scoring."""
 
     model: str
     device: str = "auto"
     hub: bool = False
     batch: int = 8
     max_tokens: int = 2048
-    """A text with more tokens is left out."""
+    """Texts with more tokens are left out."""
 
 
 class ScoringEstimate(Value):
-    """How long scoring takes; a guess, since nothing was measured yet."""
+    """The expected time of scoring, an estimate before anything was measured."""
 
     texts: int
     """The number of different texts."""
     left: int
-    """Of these, those that have not been scored."""
+    """The number of texts that have not been scored."""
     tokens: int
-    """About how many tokens these have."""
+    """The approximate number of their tokens."""
     seconds: float
     low: float
     high: float
@@ -121,7 +122,7 @@ class TextScoring:
         return [text for text in every if hash_text(text) not in known]
 
     def estimate(self) -> ScoringEstimate:
-        """Return how long the texts take that have not been scored.
+        """Return the expected time for the texts that have not been scored.
 
         Raises:
             RunCorrupt: a result is damaged.
@@ -140,15 +141,15 @@ class TextScoring:
         )
 
     def score(self, watch: Watch) -> Json:
-        """Score what is not scored yet, and return the detector's finding.
+        """Score the remaining texts, and return the detector's finding.
 
         Raises:
-            CoreEvalError: as `collect_answers` does.
+            CoreEvalError: as in `collect_answers`.
         """
         return self.judge(self.collect_answers(watch))
 
     def collect_answers(self, watch: Watch) -> dict[str, TextAnswer]:
-        """Score what is not scored yet, and return the scores by question key.
+        """Score the remaining texts, and return the scores by question key.
 
         Raises:
             UsageError: the model does not fit into memory, or cannot be read.
@@ -183,7 +184,7 @@ def _to_answer(found: TextScores | str) -> TextAnswer:
 
 
 def _tell_progress(watch: Watch, stage: str, left: int) -> Callable[[int, int], None]:
-    """Return what reports progress, and now and then the time that is left at the pace so far."""
+    """Return a function that reports progress and regularly the remaining time."""
     began, told = monotonic(), 0
 
     def tell(done: int, total: int) -> None:
@@ -200,7 +201,7 @@ def _tell_progress(watch: Watch, stage: str, left: int) -> Callable[[int, int], 
 
 @dataclass(frozen=True, kw_only=True)
 class RunScoring:
-    """Scoring the texts of a run: its finding joins the run's report."""
+    """The scoring of a run's texts, whose finding becomes part of the run's report."""
 
     files: RunFiles
     manifest: Manifest
@@ -214,7 +215,7 @@ class RunScoring:
         return self.scoring.detector
 
     def judged_by(self, detector: Detector) -> "RunScoring":
-        """Return the same, with scores that another detector of the same questions judges."""
+        """Return a copy whose scores are judged by another detector with the same questions."""
         assert detector.score, "a detector with questions has a score"
         judge = partial(detector.score, self.inputs)
         return replace(self, scoring=replace(self.scoring, detector=detector, judge=judge))
@@ -227,7 +228,7 @@ def plan_run_scoring(
     *,
     budget_usd: float | None = None,
 ) -> RunScoring:
-    """Return what scoring the texts of a run takes; nothing is loaded or written.
+    """Return the plan for scoring a run's texts; nothing is loaded or written.
 
     Args:
         detector: A detector that scores texts.
@@ -267,9 +268,9 @@ def run_scoring(plan: RunScoring, *, around: RunHooks = DEFAULT_HOOKS) -> Detect
     """Score the texts of a run, write the finding into the run and a new report.
 
     Raises:
-        Interrupted: a signal stopped it; the same call goes on.
+        Interrupted: a signal stopped it; the same call continues.
         RunError: the device ran out of memory; scores are kept.
-        RunLocked: another process works on the run.
+        RunLocked: another process is using the run.
     """
     with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest):
         found = {plan.scoring.weights.name: plan.scoring.score(around.watch)}
@@ -284,7 +285,7 @@ def plan_order_scoring(
     *,
     seed: int = 0,
 ) -> TextScoring:
-    """Return what scoring the orders of a file's texts takes; nothing is loaded or written.
+    """Return the plan for scoring orders of a file's texts; nothing is loaded or written.
 
     Args:
         source: A benchmark: a config, or `[FORMAT:]PATH[@SPLIT]`.
@@ -334,9 +335,9 @@ def plan_scoring(
         questions: The texts.
         judge: Returns the finding from the scores.
         weights: The weights.
-        device: Where they are put.
-        request: What a user wants.
-        folder: Where scores are kept.
+        device: The device to load them on.
+        request: The model and options.
+        folder: The folder of the scores.
 
     Raises:
         UsageError: the weights do not fit into memory.

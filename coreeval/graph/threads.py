@@ -1,4 +1,4 @@
-"""One LangGraph thread per sample: started, resumed where it stood, and brought to one result."""
+"""One LangGraph thread per sample: starts or resumes it, and brings it to one result."""
 
 import asyncio
 import traceback
@@ -57,7 +57,7 @@ class SampleThreads:
     max_attempts: int
     timeout_s: float
     max_usd: float | None = None
-    """The most that the calls of one sample may have cost when another one is sent."""
+    """The cost of a sample's calls, in US dollars, beyond which no further call is sent."""
     observer: RunObserver = NULL_OBSERVER
     targets: Sequence[TargetDates] = ()
     """Targets with whose dates the evidence of each sample is compared."""
@@ -65,7 +65,7 @@ class SampleThreads:
     async def run(self, sample_id: str, rank: int = 0) -> Outcome | None:
         """Run one sample and commit its result; return None if it stays open.
 
-        It does if it was drained, or waits for a batch.
+        A sample stays open if it was drained or waits for a batch.
 
         Args:
             sample_id: The sample.
@@ -78,10 +78,10 @@ class SampleThreads:
         return reached.outcome if isinstance(reached, Result) else None
 
     async def to_news(self, sample_id: str, rank: int = 0) -> Result | SampleState | None:
-        """Run one sample up to where it looks for news, where its thread waits.
+        """Run one sample up to its search for news, where its thread waits.
 
-        One that has an outcome and looks for none waits where it is reworded: in a run through
-        batches, its calls go out with the others', and not in rounds of their own before them.
+        A sample that has an outcome and needs no news waits before its rewording, so that in a run
+        with batches its calls are sent together with the others'.
 
         Returns its state there, its result if it ended before, or None if it stays open.
 
@@ -201,7 +201,7 @@ class SampleThreads:
         }
 
     async def _build_failure(self, sample_id: str, thread_id: str, error: Exception) -> Result:
-        """Return the result of a failed sample, which keeps what it had reached before."""
+        """Return the result of a failed sample, which keeps its state so far."""
         with report_damage(self.checkpoints):
             last = await self.app.aget_state(self._config(thread_id))
         state = cast(SampleState, start_sample(sample_id) | last.values)
@@ -240,10 +240,10 @@ def build_failure(state: SampleState, error: Exception, timeout_s: float) -> Res
 
 
 def _drop_frames(error: Exception) -> None:
-    """Empty the frames that an error has passed.
+    """Clear the frames of an error's traceback.
 
-    LangGraph and asyncio keep the error, and its frames refer to both: a cycle that would hold
-    prompts and state of each waiting sample until Python collects garbage.
+    LangGraph and asyncio keep a reference to the error, and its frames refer to them: this cycle
+    would keep prompts and state of each waiting sample in memory until a garbage collection.
     """
     traceback.clear_frames(error.__traceback__)
     error.__traceback__ = None

@@ -1,7 +1,7 @@
-"""The windows that news must come from: that of the run, and that of the control arm.
+"""The windows of news: the run's, and the control arm's.
 
-A window is kept with the dates that decided it, such as those of targets. The control arm takes
-its news from a window that every target may have seen.
+A window is stored with the dates that determined it, such as those of targets. The news of the
+control arm are from a window that every target may have seen.
 """
 
 from collections.abc import Sequence

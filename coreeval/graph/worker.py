@@ -1,9 +1,8 @@
-"""One of several processes that refresh the samples of a run; `worker_pool` deals to it.
+"""One of several processes that refresh the samples of a run; `worker_pool` controls it.
 
-As a process of its own, it is told on standard input which samples to take through which phase, and
-answers on standard output; `ray_actor` is told and heard through Ray. It works with its own models,
-news and connections to the run's stores. If the process that started it is gone, it ends at once,
-as by a kill.
+A local worker process receives samples and their phase on standard input and replies on standard
+output; `ray_actor` does the same through Ray. A worker has its own models, news and connections to
+the run's stores. If the process that started it is gone, it ends immediately.
 """
 
 import asyncio
@@ -54,7 +53,7 @@ _Task = tuple[Phase, str, int]
 
 
 def serve() -> None:
-    """Work on samples as standard input says, until it says that there is nothing more to do."""
+    """Process the samples received on standard input until its end."""
     answers = take_answer_stream()
 
     def tell(message: FromWorker) -> None:
@@ -65,11 +64,11 @@ def serve() -> None:
     code = 0
     if isinstance(start, WorkerStart):
         code = run_worker(start, tell, partial(_read_forever, sys.stdin.buffer))
-    os._exit(code)  # threads of packages may still be at work
+    os._exit(code)  # threads of packages may still be running
 
 
 def run_worker(start: WorkerStart, tell: Tell, read: Read) -> int:
-    """Work on samples until told to stop, and tell what ended the work if an error did.
+    """Process samples until told to stop, and report an error that ended the work.
 
     The arguments are those of `work`. Return the exit code of a process that does nothing else.
     """
@@ -89,14 +88,14 @@ def run_worker(start: WorkerStart, tell: Tell, read: Read) -> int:
 
 
 def _unwrap(error: BaseException) -> BaseException:
-    """Return the error that is alone in a group, or the error itself."""
+    """Return the only error in a group, or the error itself."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
 def _read_forever(stream: BinaryIO, take: Take) -> None:
-    """Hand on every message; end the process if its starter is gone."""
+    """Pass on every message; end the process if its parent is gone."""
     while True:
         message = read_message(stream)
         if message is None:
@@ -107,7 +106,7 @@ def _read_forever(stream: BinaryIO, take: Take) -> None:
 
 
 class Inbox(AsyncIterator[_Task]):
-    """The samples that this worker is dealt, in order.
+    """The samples assigned to this worker, in order.
 
     Args:
         stop: Stops the work.
@@ -118,7 +117,7 @@ class Inbox(AsyncIterator[_Task]):
         self._stop = stop
 
     def take(self, message: ToWorker) -> None:
-        """Take a message; call it in the event loop."""
+        """Receive a message; called in the event loop."""
         match message:
             case Assignment(phase, samples):
                 for sample_id, rank in samples:
@@ -129,27 +128,27 @@ class Inbox(AsyncIterator[_Task]):
                 self.close()
 
     def close(self, _: str = "") -> None:
-        """Let no more samples be taken than have arrived."""
+        """End the iteration after the samples that have arrived."""
         self._tasks.put_nowait(None)
 
     async def __anext__(self) -> _Task:
         task = await self._tasks.get()
         if task is None:
-            self._tasks.put_nowait(None)  # for whoever else waits
+            self._tasks.put_nowait(None)  # for other waiting tasks
             raise StopAsyncIteration
         return task
 
 
 async def work(start: WorkerStart, tell: Tell, read: Read) -> None:
-    """Take samples through phases until told to stop.
+    """Run phases of samples until told to stop.
 
     Args:
         start: The run, and this worker's share of it.
-        tell: Sends a message; it is called in the event loop.
-        read: Calls its argument with every message; it is run in a thread.
+        tell: Sends a message; called in the event loop.
+        read: Calls its argument with every message; runs in a thread.
 
     Raises:
-        CoreEvalError: something that no sample could survive.
+        CoreEvalError: an error that stops the run.
     """
     loop = asyncio.get_running_loop()
     TRACING.open()
@@ -168,7 +167,7 @@ async def work(start: WorkerStart, tell: Tell, read: Read) -> None:
         inbox = Inbox(run.stop)
 
         def take(message: ToWorker) -> None:
-            with suppress(RuntimeError):  # the loop has ended, and so will this process
+            with suppress(RuntimeError):  # the loop has ended, and this process will
                 loop.call_soon_threadsafe(inbox.take, message)
 
         threading.Thread(target=read, args=(take,), daemon=True).start()
@@ -189,13 +188,13 @@ async def _work_on(run: RunContext, inbox: Inbox, tell: Tell) -> None:
 
         at_once = run.config.run.concurrency
         with run.stop.notify(inbox.close):
-            if run.stop.asked:  # while this worker was opening what it works with
+            if run.stop.asked:  # while this worker was starting
                 inbox.close()
             await run_pool(inbox, do, concurrency=at_once, stop=run.stop, context=run.context)
 
 
 async def _say_alive(tell: Tell) -> None:
-    """Report regularly while the run is opened."""
+    """Report regularly while the run is being opened."""
     while True:
         tell(WorkerReport(pid=os.getpid(), host=socket.gethostname()))
         await asyncio.sleep(REPORT_EVERY_S)

@@ -1,6 +1,6 @@
-"""Workers as seen by the process that deals out samples: what all have, and local processes.
+"""Handles of workers in the process that assigns samples: the interface, and local processes.
 
-A handle starts its worker, hands messages over in both directions, and ends it.
+A handle starts its worker, passes messages in both directions, and ends it.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ from coreeval.models.activity import awake_s
 from coreeval.tools.processes import describe_ending, start_serving_async
 
 ENDING_S: Final = 30.0
-"""The most seconds that a worker that has nothing more to do may take to end."""
+"""The most seconds that an idle worker may take to end."""
 SILENT_S: Final = 60.0
-"""The seconds without a word after which a worker is taken for dead; it says something each second,
-whatever models do, and this process may have been asleep meanwhile."""
+"""The seconds without a message after which a worker counts as dead. It sends one each second, and
+time for which this process was asleep is not counted."""
 STARTING_S: Final = 300.0
-"""The same for one that has said nothing yet: starting takes seconds, on a busy machine minutes."""
+"""The same before the first message: starting takes seconds, on a busy machine minutes."""
 STOPPING_S: Final = 15.0
-"""The same once all are to stop; a lock of SQLite may silence a worker for ten seconds."""
+"""The same after a stop; a lock of SQLite may block a worker for ten seconds."""
 
 
 class WorkerDied(Exception):
-    """A worker ended without being told to; the message says how."""
+    """A worker ended unexpectedly; the message says how."""
 
 
 class WorkerHandle(ABC):
-    """One worker; if it dies, another takes its number.
+    """A worker; if it dies, another one takes its number.
 
     Args:
         run: The run.
@@ -49,15 +49,16 @@ class WorkerHandle(ABC):
     def __init__(self, run: RunContext, number: int) -> None:
         self._run, self.number = run, number
         self.inbox = asyncio.Queue[FromWorker | WorkerDied | None]()
-        """What it says; None if there is a reason to look at the queue and at the worker again."""
+        """Its messages; None is a signal to check the queue and the worker again."""
         self.is_ready = True
-        """Whether it takes samples; one that has not found a place yet takes none."""
+        """Whether it accepts samples; one that Ray has not placed does not."""
         self.ended = 0
-        """The samples that it has ended since it was started."""
+        """The number of samples that it has finished since it was started."""
         self.deaths = 0
-        """The deaths in a row without a sample."""
+        """The number of consecutive deaths without a finished sample."""
         self._heard_at: float | None = None
-        """When it began or said something last, without the time that this process was asleep."""
+        """The time of its start or last message, on a clock that stops while this process is
+        asleep."""
         self._has_spoken = False
 
     @abstractmethod
@@ -73,7 +74,7 @@ class WorkerHandle(ABC):
         """Kill a worker that does not answer; its death is in the inbox at once."""
 
     def kill_if_silent(self) -> None:
-        """Kill a worker that has said nothing for too long."""
+        """Kill a worker that has been silent for too long."""
         if self._heard_at is None:
             return
         most = SILENT_S if self._has_spoken else STARTING_S
@@ -84,11 +85,11 @@ class WorkerHandle(ABC):
             self.kill(f"it gave no answer for {most:.0f} s")
 
     def _expect_words(self) -> None:
-        """Note that the worker begins now."""
+        """Record that the worker starts now."""
         self._heard_at, self._has_spoken = awake_s(), False
 
     def _hear(self, message: FromWorker) -> None:
-        """Put what a worker says into the inbox."""
+        """Put a worker's message into the inbox."""
         self._heard_at, self._has_spoken = awake_s(), True
         self.inbox.put_nowait(message)
 
@@ -115,14 +116,14 @@ class WorkerHandle(ABC):
 
 
 class WorkerProcess(WorkerHandle):
-    """A worker that is a process on this machine, told and heard through pipes."""
+    """A worker process on this machine, connected by pipes."""
 
     def __init__(self, run: RunContext, number: int) -> None:
         super().__init__(run, number)
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._endings = set[asyncio.Task[None] | None]()
-        """The readers of processes that were killed for their silence, which no longer count."""
+        """The readers of killed processes, which are ignored."""
 
     async def start(self) -> None:
         """Start the process if there is none."""
@@ -160,7 +161,7 @@ class WorkerProcess(WorkerHandle):
         self._endings.add(self._reader)
         with suppress(ProcessLookupError):
             self._process.kill()
-        self._process.stdin.transport.abort()  # whoever waits for it to read goes on
+        self._process.stdin.transport.abort()  # wakes a writer that waits for it to read
         self.inbox.put_nowait(WorkerDied(why))
 
     def forget(self) -> None:
@@ -192,14 +193,14 @@ class WorkerProcess(WorkerHandle):
 
 
 async def _wait_briefly(process: asyncio.subprocess.Process) -> None:
-    """Wait until a killed process has ended, which one that waits for a disk may not do."""
+    """Wait until a killed process has ended; one that waits for a disk may not end."""
     with suppress(TimeoutError):
         async with asyncio.timeout(ENDING_S):
             await process.wait()
 
 
 def build_processes(run: RunContext) -> list[WorkerProcess]:
-    """Return the handles of the processes that `run.workers` asks for; none is started yet."""
+    """Return the handles of `run.workers` processes, which are not started yet."""
     workers = run.config.run.workers
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if cores and workers > cores:

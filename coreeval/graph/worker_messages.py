@@ -1,4 +1,4 @@
-"""What a run's process and its workers say to each other, each message as a frame of a pipe."""
+"""The messages between a run's process and its workers, each a frame in a pipe."""
 
 import pickle
 import struct
@@ -20,11 +20,11 @@ HEADER_SIZE: Final = _HEADER.size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStart:
-    """What a worker needs to begin."""
+    """What a worker needs to start."""
 
     run_dir: Path
     setup: Setup
-    """That of the run's process: files that it was read from may have changed since."""
+    """The setup of the run's process, because its files may have changed since."""
     manifest: Manifest
     prices: Prices
     stage: str
@@ -36,7 +36,7 @@ class WorkerStart:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Samples to be taken through a phase, each with its rank."""
+    """Samples for a phase, each with its rank."""
 
     phase: Phase
     samples: Sequence[tuple[str, int]]
@@ -44,7 +44,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """Take no more samples, and stop those in flight at their next step."""
+    """Start no more samples, and stop those in flight at their next step."""
 
     reason: str
 
@@ -56,7 +56,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to tell the user."""
+    """A remark for the user."""
 
     text: str
 

@@ -1,9 +1,8 @@
 """Several processes that refresh the samples of one run.
 
-This process deals out samples and watches; each worker (`worker`), here or on a Ray cluster, runs
-sample threads of its own over the same stores, with its share of the pace. What a dead worker was
-dealt is dealt again: its answers are stored, so that only its calls in flight are paid for once
-more.
+This process assigns samples and monitors; each worker (`worker`), here or on a Ray cluster,
+processes samples over the same stores, with its share of the rate limits. Samples of a dead worker
+are assigned again: its answers are stored, so only its calls in flight are paid for twice.
 """
 
 import asyncio
@@ -22,17 +21,17 @@ from coreeval.graph.worker_handles import WorkerDied, WorkerHandle
 from coreeval.graph.worker_messages import Assignment, Failure, FromWorker, Note, StopRequest
 
 MOST_DEATHS: Final = 3
-"""The deaths of a worker in a row, none of which ended a sample before, that end the run."""
+"""The number of consecutive deaths of a worker without a finished sample that end the run."""
 AHEAD: Final = 4
-"""The samples that a worker has beyond those it may open, so that it need not wait for more."""
+"""The number of extra samples assigned to a worker, so that it does not wait for more."""
 
 
 LOOK_EVERY_S: Final = 1.0
-"""The seconds between two looks for workers that say nothing."""
+"""The seconds between two checks for silent workers."""
 
 
 class WorkerPool:
-    """Takes samples through a phase in several processes; see `PhaseRunner`.
+    """Runs a phase of samples in several processes; see `PhaseRunner`.
 
     Args:
         run: The run.
@@ -51,7 +50,7 @@ class WorkerPool:
         self._stage = run.stage
 
     async def __aenter__(self) -> Self:
-        """Start the workers; whether they can begin shows when they are dealt samples."""
+        """Start the workers; errors show when they are assigned samples."""
         for worker in self._workers:
             await self._start(worker)
         return self
@@ -68,11 +67,11 @@ class WorkerPool:
                 stack.push_async_callback(worker.close, at_once=error is not None)
 
     async def run(self, phase: Phase, ids: Sequence[str], on_result: OnResult) -> None:
-        """Take samples through a phase.
+        """Run a phase of samples.
 
         Raises:
-            CoreEvalError: something that no sample could survive, such as a refused key.
-            RunError: a worker dies whenever it is started.
+            CoreEvalError: an error that stops the run, such as a refused key.
+            RunError: a worker dies each time it is started.
         """
         self._stage = self._run.stage if phase == "finish" else "extract"
         dealt = GroupQueue(ids, self._groups, self._owners)
@@ -113,7 +112,7 @@ class WorkerPool:
                 self._run.stop.fail(error)
 
     async def _start(self, worker: WorkerHandle) -> bool:
-        """Start a worker if it is not there; stop the run and return False if that fails."""
+        """Start a worker if it is not running; stop the run and return False if that fails."""
         try:
             await worker.start()
             return True
@@ -130,7 +129,7 @@ class WorkerPool:
     async def _exchange(
         self, worker: WorkerHandle, phase: Phase, dealt: GroupQueue, on_result: OnResult
     ) -> None:
-        """Talk to a worker until the phase is done.
+        """Exchange messages with a worker until the phase is done.
 
         Raises:
             WorkerDied: it died.
@@ -178,7 +177,7 @@ class WorkerPool:
                 self._run.stop.fail(message.error)
 
     def _bury(self, worker: WorkerHandle, dealt: GroupQueue, death: WorkerDied) -> None:
-        """Take back what a dead worker was dealt; end the run if its like die again and again."""
+        """Take back a dead worker's samples; end the run if workers keep dying."""
         worker.forget()
         lost = dealt.take_back(worker.number)
         stop = self._run.stop

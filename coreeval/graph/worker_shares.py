@@ -1,4 +1,4 @@
-"""How several processes share a run: whether they can, and what each may use of its limits."""
+"""Checks whether several processes can share a run, and divides its limits among them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ def check_workers(config: Config, workspace: Workspace) -> None:
 
     Raises:
         ConfigError: a limit is too small to share, or the news or the stores cannot be shared.
-        UsageError: Ray is to start them and is not installed.
+        UsageError: the engine is Ray, which is not installed.
     """
     workers, workers_key = config.run.worker_count, config.run.workers_key
     if config.run.engine == "ray":
@@ -50,10 +50,10 @@ def check_workers(config: Config, workspace: Workspace) -> None:
 
 
 def refuse_network_filesystem(folder: Path) -> None:
-    """Raise an error if several processes would damage SQLite's files in a folder.
+    """Raise an error if several processes would damage SQLite files in a folder.
 
     Raises:
-        ConfigError: it is on a network file system.
+        ConfigError: the folder is on a network file system.
     """
     if kind := find_network_filesystem(folder):
         raise ConfigError(
@@ -66,7 +66,7 @@ def refuse_network_filesystem(folder: Path) -> None:
 
 
 def find_network_filesystem(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """Return the kind of network file system that a path is on; "" if it is on none, or unknown.
+    """Return the kind of a path's network file system; "" if it is local or unknown.
 
     Args:
         path: A path, which need not exist.
@@ -86,7 +86,7 @@ def find_network_filesystem(path: Path, mounts: Path = Path("/proc/self/mounts")
 
 
 def share_pace(config: Config, number: int, of: int) -> Config:
-    """Return a config with one worker's share of everything that limits the pace of the run.
+    """Return a config with one worker's share of the run's rate limits.
 
     Args:
         config: The run's config.
@@ -119,5 +119,5 @@ def _share_model(model: ModelConfig, number: int, of: int) -> ModelConfig:
 
 
 def _share(total: int, number: int, of: int) -> int:
-    """Return a worker's share of a number, of which every worker has at least one."""
+    """Return a worker's share of a number, at least one."""
     return max(1, total // of + (number < total % of))
