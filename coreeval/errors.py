@@ -150,7 +150,7 @@ class PluginError(UsageError):
 
 
 class UnallowedPlugin(UsageError):
-    """A config names a plugin, and nobody has agreed to run its code."""
+    """A config names a plugin, and the user has not allowed its code to run."""
 
     kind = "unallowed_plugin"
 

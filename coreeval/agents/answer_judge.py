@@ -16,7 +16,7 @@ from coreeval.tasks.kinds.choice import option_fields
 from coreeval.tasks.task_file import UNDECIDED
 
 LONGEST_ANSWER = 500
-"""Most characters of a judge's answer that are kept."""
+"""The most characters of a judge's answer that are kept."""
 
 
 class LLMAnswerJudge(LLMRole):

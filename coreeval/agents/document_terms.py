@@ -12,7 +12,7 @@ from coreeval.schema import Evidence
 
 DocumentTexts = Literal["excerpts", "private"]
 SNIPPET_CHARS: Final = 300
-"""Most characters of a publisher's text that are redistributed as an excerpt."""
+"""The most characters of a publisher's text that are redistributed as an excerpt."""
 _OPEN: Final = re.compile(
     r"\bcc[\W_]*0\b|\bpublic[\W_]domain\b|creativecommons\.org/publicdomain/"
     r"|\bapache[\W_]*2\b"

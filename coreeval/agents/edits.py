@@ -179,13 +179,13 @@ def _find_field_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
 
 
 FEWEST_FREE_WORDS = 3
-"""Fewest words outside locks and names for which a rewording is asked (research:
+"""The fewest words outside locks and names for which a rewording is asked (research:
 reading_trial_2)."""
 
 
 MOST_REWORDED_WORDS = 600
-"""Most words of a text that is reworded (own choice: a longer document costs more to say anew than
-it tells about memory)."""
+"""The most words of a text that is reworded (own choice: a longer document costs more to say anew
+than it tells about memory)."""
 
 
 def explain_no_rewording(task: Task, sample: Sample, extraction: Extraction) -> str:

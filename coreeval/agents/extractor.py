@@ -24,8 +24,8 @@ _MOST_SIBLINGS = 3
 _MOST_STRUCTURES = 2
 _MOST_ALIASES = 4
 _MOST_SPANS = 200
-"""Most entities, triples and other spans per text: each costs a search or a reading by a judge (own
-choice)."""
+"""The most entities, triples and other spans per text: each costs a search or a reading by a judge
+(own choice)."""
 
 
 class ExtractionAnswer(Extraction):

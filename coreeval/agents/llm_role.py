@@ -26,10 +26,10 @@ from coreeval.schema import (
 )
 
 SHOWN_SNIPPET = 2000
-"""Most characters of a snippet or of the passages of an article that are shown to a model."""
+"""The most characters of a snippet or of the passages of an article that are shown to a model."""
 _STATEMENTS = 3
 _STATEMENTS_OF_PREMISE = 6
-"""Most statements into which the news is split, for the long premises of a pair (pilot §6)."""
+"""The most statements into which the news is split, for the long premises of a pair (pilot §6)."""
 
 
 class FirstDraft(Value):

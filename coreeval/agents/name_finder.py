@@ -26,7 +26,7 @@ _TAG = re.compile(r"<[^<>]{0,500}>")
 _BYTES = {0xDC00 + byte: chr(byte) for byte in range(0x80, 0x100)}
 """Bytes that are not UTF-8, as `surrogateescape` decodes them, mapped to Latin-1."""
 _MOST_ESCAPES = 4
-"""Most levels of escaping that are undone."""
+"""The most levels of escaping that are undone."""
 _SELECTORS = "\u034f\ufe00-\ufe0f\U000e0000-\U000e01ef"
 """Invisible characters, besides marks and formats, that select among glyphs."""
 _BETWEEN = r"(?:\\{1,8}[nrtfbv]|\\{0,8}[\W_])"
@@ -39,7 +39,8 @@ _NO_SPACES = (
 """Scripts that are written without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 _UNSPACED = re.compile(f"[{_NO_SPACES}]")
 _TOGETHER = 8
-"""Fewest letters of a name that is also searched for without spaces: `Li Ke` would match in `like`.
+"""The fewest letters of a name that is also searched for without spaces: `Li Ke` would match in
+`like`.
 """
 _AROUND = 64
 """Number of characters examined on each side of a name."""

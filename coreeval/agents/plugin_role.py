@@ -95,7 +95,7 @@ def open_plugin_role(role: RoleName, model: ModelConfig, task: Task, seed: int) 
 
     Raises:
         PluginError: there is no such plugin, or it does not play this role.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     name = parse_plugin(model.model) or model.name
     plugin = load_plugin(PluginUse("roles", name, f"models.{role}"), RolePlugin)

@@ -24,12 +24,12 @@ from coreeval.schema import (
 )
 
 MOST_QUERIES = 10
-"""Most queries for one sample: with 20 candidates, each query gets two (pilot §2: top 20)."""
+"""The most queries for one sample: with 20 candidates, each query gets two (pilot §2: top 20)."""
 RUNG_PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
 """Queries reserved for each rung, however many names there are. In 60 samples, concepts found
 knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
 MOST_CONTEXT = 16
-"""Most words of the sample that are added to a name (own choice)."""
+"""The most words of the sample that are added to a name (own choice)."""
 NEAR_SHARE = 0.6
 """Share of a topic's words that an item about it contains: two of three, three of four or five (own
 choice)."""
@@ -37,7 +37,7 @@ NEAR_MEANING = 0.45
 """The cosine with the sample from which news is about its topic (own choice, read off the lists of
 60 samples with MiniLM: above it most headlines share the topic, below 0.4 hardly any)."""
 MOST_TELLINGS = 3
-"""Most headlines offered that are alike (ALIKE_SHARE): a few reports of one event are the best
+"""The most headlines offered that are alike (ALIKE_SHARE): a few reports of one event are the best
 material (pilot §2); more of them crowd out other events."""
 ALIKE_SHARE = 0.4
 """Share of words that two headlines about one event have in common (own choice: paraphrased reports

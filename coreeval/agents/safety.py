@@ -27,8 +27,8 @@ from coreeval.schema import Evidence, Extraction, Flag, Policy, Sample
 
 _ID = re.compile(r"[0-9a-f]{16}")
 FEWEST_LETTERS = 3
-"""Fewest letters of a listed name: a shorter one is a mistake that would forbid half of the news.
-Chinese and Japanese names may have one letter less."""
+"""The fewest letters of a listed name: a shorter one is a mistake that would forbid half of the
+news. Chinese and Japanese names may have one letter less."""
 
 
 @dataclass(frozen=True)

@@ -13,45 +13,48 @@ class Thresholds:
     """The tolerances of the checks for one kind of text."""
 
     length_share: float
-    """Most words gained or lost, as a share of the original; fitted to 70 accepted texts (pilot
+    """The most words gained or lost, as a share of the original; fitted to 70 accepted texts (pilot
     §7).
     """
     length_words: int
     """Number of words gained or lost that always passes, so that short texts can change (pilot §7).
     """
     copied_original: float
-    """Largest share of D-hat's word trigrams that may be in the original, locks masked (pilot §7).
+    """The largest share of D-hat's word trigrams that may be in the original, locks masked (pilot
+    §7).
     """
     function_words: float
     """Share of function words below which a text may read like a headline: half of all headlines
     are under 0.20, and 3 to 7 % of originals fall below it (`benchmarks/voice.py`)."""
     headline_run: int
-    """Most consecutive words that one headline may share (own choice: a name with its verb; a news
-    sentence has longer names)."""
+    """The most consecutive words that one headline may share (own choice: a name with its verb; a
+    news sentence has longer names)."""
     function_fall: float = 0.15
     """How far the share must also lie below the original's (own choice: about one deviation)."""
     style_words: int = 6
-    """Fewest content words from which a style can be recognised (own choice)."""
+    """The fewest content words from which a style can be recognised (own choice)."""
     figures: int = 1
-    """Most figures added to a personal text without any: 3 to 5 % of tweets have more than one
+    """The most figures added to a personal text without any: 3 to 5 % of tweets have more than one
     (`benchmarks/voice.py`)."""
     line_breaks: int = 1
-    """Most line breaks gained or lost (own choice)."""
+    """The most line breaks gained or lost (own choice)."""
     copied_title: float = 0.55
-    """Largest share of D-hat's word trigrams in one headline; observed up to 0.53 (pilot §7)."""
+    """The largest share of D-hat's word trigrams in one headline; observed up to 0.53 (pilot
+    §7)."""
     copied_form: float = 0.6
-    """Largest share of a new question's word trigrams that may be in the original, locks masked
+    """The largest share of a new question's word trigrams that may be in the original, locks masked
     (own choice: "what was the percentage change in ... from ... to ..." is form)."""
     copied_rewrite: float = 0.6
-    """Largest share of D^s's word trigrams that may be in the original, locks masked (pilot §7)."""
+    """The largest share of D^s's word trigrams that may be in the original, locks masked (pilot
+    §7)."""
     hashtags: int = 1
-    """Most hashtags gained or lost (pilot §7)."""
+    """The most hashtags gained or lost (pilot §7)."""
     emoji: int = 1
-    """Most emoji gained or lost (pilot §7)."""
+    """The most emoji gained or lost (pilot §7)."""
     latin_share: float = 0.5
     """Share of Latin letters below which a text is in another script: a plain majority."""
     judged_trigrams: int = 4
-    """Fewest trigrams for which a share is computed; with fewer, two chance hits decide."""
+    """The fewest trigrams for which a share is computed; with fewer, two chance hits decide."""
 
 
 THRESHOLDS: Mapping[Literal["tweet", "sentence"], Thresholds] = MappingProxyType(

@@ -12,7 +12,7 @@ LARGEST: Final = 1e9
 LARGEST_SEED: Final = 2**32 - 1
 FEWEST_DRAWS: Final = 100
 MOST_DRAWS: Final = 1_000_000
-"""Most draws of a bootstrap and permutations of a test: beyond, they only cost memory."""
+"""The most draws of a bootstrap and permutations of a test: beyond, they only cost memory."""
 
 
 def require_choice(name: str, given: Choice, known: Sequence[str]) -> Choice:

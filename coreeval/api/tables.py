@@ -32,15 +32,15 @@ CellKind = Literal["text", "integer", "number", "boolean", "date", "time", "text
 Row = tuple[Cell, ...]
 
 ROWS: Final = 10
-"""Most rows that a repr shows."""
+"""The most rows that a repr shows."""
 HTML_ROWS: Final = 20
-"""Most rows that a notebook shows."""
+"""The most rows that a notebook shows."""
 SHOWN_COLUMNS: Final = 20
-"""Most columns that either shows."""
+"""The most columns that either shows."""
 WIDTH: Final = 40
-"""Most characters of a cell in a repr."""
+"""The most characters of a cell in a repr."""
 HTML_WIDTH: Final = 200
-"""Most characters of a cell in a notebook."""
+"""The most characters of a cell in a notebook."""
 _RIGHT: Final = ("integer", "number")
 
 

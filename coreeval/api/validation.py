@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 SHOWN: Final = 5
-"""Most bad rows and gaps listed; the others are only counted."""
+"""The most bad rows and gaps listed; the others are only counted."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 SHOWN = 10
-"""Most problems and disagreements listed; `--json` has them all."""
+"""The most problems and disagreements listed; `--json` has them all."""
 TEXT = 100
-"""Most characters of a text shown beside a disagreement."""
+"""The most characters of a text shown beside a disagreement."""
 TROUBLE = {
     "unknown_item": "rows with items that the key does not contain",
     "no_rater": "rows without a rater's name",

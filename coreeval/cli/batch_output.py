@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 CENT = 0.01
 SHOWN = 10
-"""Most open batches listed; `--json` has them all."""
+"""The most open batches listed; `--json` has them all."""
 
 
 def batch_lines(found: "BatchSummary | None") -> Iterator[str]:

@@ -238,7 +238,7 @@ def _confirm(told: Iterator[str], as_json: bool) -> bool:
 
 WIDEST_MODEL = 32
 SHOWN = 10
-"""Most payers listed; `--json` has them all."""
+"""The most payers listed; `--json` has them all."""
 UNKNOWN_PAYER = "(nobody said)"
 
 

@@ -94,7 +94,7 @@ def replay(
 
 
 SHOWN = 10
-"""Most failed steps listed; `--json` has them all."""
+"""The most failed steps listed; `--json` has them all."""
 
 
 # -- export ---------------------------------------------------------------------------------------

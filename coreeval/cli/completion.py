@@ -19,7 +19,7 @@ PROVIDERS: Final = ("anthropic", "hf", "openai", "plugin", "replay")
 _SAFE: Final = re.compile(r"[\w./@+][\w./@+:-]*", re.ASCII)
 """No spaces, quotes or expansions, and nothing that could be read as an option."""
 _MOST: Final = 200
-"""Most runs or releases that are offered (own choice)."""
+"""The most runs or releases that are offered (own choice)."""
 _WORDS: Final = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 T = TypeVar("T")
 Completion = tuple[str, str]

@@ -126,7 +126,7 @@ def _open_embeddings(model: str | None) -> "Iterator[Embedder | None]":
 COLUMN = 48
 """Width in terminal cells of each of the two texts."""
 ROWS = 12
-"""Most lines of a text shown."""
+"""The most lines of a text shown."""
 BAD = 5
 NAMED = 3
 _MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}

@@ -73,7 +73,7 @@ def diff(
 
 
 VALUE = 60
-"""Most characters of a setting shown."""
+"""The most characters of a setting shown."""
 _STANDS = {
     "added": "new in the updated arm",
     "removed": "gone from the updated arm",

@@ -65,7 +65,7 @@ def _export_lines(made: "ExportResult") -> Iterator[str]:
 
 
 SHOWN = 20
-"""Most files listed; `--json` has them all."""
+"""The most files listed; `--json` has them all."""
 
 
 def push(

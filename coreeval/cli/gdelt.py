@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 LAST = "last"
 MOST_UNASKED_MB = 2_000
-"""Most megabytes that are downloaded without asking (own choice: some minutes of a fast line)."""
+"""The most megabytes that are downloaded without asking (own choice: some minutes of a fast
+line)."""
 gdelt = typer.Typer(name="gdelt", help="Download news, check its coverage and query it.")
 gdelt.command("query")(query)
 gdelt.command("text")(text)

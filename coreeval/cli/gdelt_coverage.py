@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 MOST_DAYS = 45
-"""Most days shown one by one; longer spans are shown by month."""
+"""The most days shown one by one; longer spans are shown by month."""
 _BAR = 10
 _LARGE = 1e5
-"""Fewest bytes a day of which the size is shown by day."""
+"""The fewest bytes a day of which the size is shown by day."""
 _LICENCES = {"current_events": " (Wikipedia, CC BY-SA 4.0)"}
 _WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
 Json = Mapping[str, Any]

@@ -29,7 +29,7 @@ FIRST_DAYS = 30
 """The days of news of a first window."""
 _OWN_TARGET = '    - {model: "offline:classifier"}'
 MOST_SHOWN = 6
-"""Most labels that are listed on the terminal."""
+"""The most labels that are listed on the terminal."""
 
 
 def init(

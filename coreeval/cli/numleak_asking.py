@@ -30,7 +30,7 @@ PROBES = ("value", "fictitious", "forced_choice")
 """Probes of a back-test; others would ask about dates, series or words that it does not trade
 on."""
 DATES = 120
-"""Most dates per series: ten years of months, as many as in NumLeak's own temporal sweep."""
+"""The most dates per series: ten years of months, as many as in NumLeak's own temporal sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,7 @@ def _row_lines(rows: Iterable[AuditRow]) -> Iterator[tuple[str, str]]:
 
 
 SHOWN = 5
-"""Most bad lines listed; `--json` has them all."""
+"""The most bad lines listed; `--json` has them all."""
 WIDTH = 100
 _NAME, _SERIES = 28, 16
 

@@ -31,7 +31,7 @@ LARGEST_COUNT = 10**9
 """The largest number of anything that an option takes; a test goes over all options."""
 MOST_DAYS_BACK = 36_500
 MOST_SHOWN = 120
-"""Most characters of an argument that an error repeats."""
+"""The most characters of an argument that an error repeats."""
 ConfigArgument = Annotated[
     Path, typer.Argument(metavar="CONFIG", help="The YAML config.", show_default=False)
 ]

@@ -18,7 +18,7 @@ from coreeval.tools.tables import (
 )
 
 SHOWN = 5
-"""Most bad lines of a file listed; `--json` has them all."""
+"""The most bad lines of a file listed; `--json` has them all."""
 WIDTH = 100
 _NAME = 24
 

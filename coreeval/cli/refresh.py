@@ -276,9 +276,10 @@ def summarize_failures(run: Path) -> Iterator[str]:
 
 
 MOST_FAILURES = 3
-"""Most causes of failed samples that the summary names."""
+"""The most causes of failed samples that the summary names."""
 MOST_REASON_CHARS = 600
-"""Most characters of a failure that the summary shows, of the first sample that it is true of."""
+"""The most characters of a failure that the summary shows, of the first sample that it is true
+of."""
 
 
 def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:

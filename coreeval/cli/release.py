@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 20
-"""Most problems listed; `--json` has them all."""
+"""The most problems listed; `--json` has them all."""
 
 
 def release(

@@ -10,7 +10,7 @@ from coreeval.tools.tables import Foreign, Table, text_lines, texts
 
 SHOWN_ARMS: tuple[Arm, ...] = ("original", "semantic", "updated")
 MOST_NAME = 40
-"""Most characters of a target's name or a score."""
+"""The most characters of a target's name or a score."""
 
 
 def score_lines(found: Document | None, run: Path) -> Iterator[str]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from coreeval.runs.status import CacheUse, RunStatus
 
 SHOWN = 10
-"""Most failed samples and bad rows listed; `--json` has them all."""
+"""The most failed samples and bad rows listed; `--json` has them all."""
 WATCH_EVERY_S = 2.0
 
 

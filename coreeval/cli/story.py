@@ -70,7 +70,7 @@ MOST_CHARACTERS = 3000
 PIECE_END = 200
 """The characters shown at each end of a longer piece that is the same."""
 NEWS_SHOWN = 3
-"""Most pieces of news shown of those offered to a sample."""
+"""The most pieces of news shown of those offered to a sample."""
 EvidenceById = Mapping[str, "Evidence"]
 
 

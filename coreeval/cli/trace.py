@@ -122,7 +122,7 @@ HideOption = Annotated[
 
 WIDEST_ID = 40
 REASON = 80
-"""Most characters of a reason in the list."""
+"""The most characters of a reason in the list."""
 
 
 def list_lines(listing: Document, run: Path, offset: int, nothing: str) -> Iterator[str]:

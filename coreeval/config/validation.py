@@ -13,7 +13,7 @@ from coreeval.config.value_errors import describe_value_error
 from coreeval.errors import ConfigError
 
 MOST_SHOWN = 20
-"""Most mistakes of one file that a message lists."""
+"""The most mistakes of one file that a message lists."""
 
 
 @dataclass(frozen=True, kw_only=True)

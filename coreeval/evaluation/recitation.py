@@ -26,11 +26,12 @@ from coreeval.schema import AnswerKind, Arm, Value
 from coreeval.tools.text import UNSEEN, unescape
 
 MOST_ITEMS: Final = 300
-"""Most texts that a target is asked about (own choice: a twentieth recited is found among them)."""
+"""The most texts that a target is asked about (own choice: a twentieth recited is found among
+them)."""
 FEWEST_ITEMS: Final = 20
-"""Fewest texts with answers from which a verdict is given (own choice)."""
+"""The fewest texts with answers from which a verdict is given (own choice)."""
 FEWEST_WORDS: Final = 6
-"""Fewest words in each half of a text: shorter halves are completed by chance (own choice)."""
+"""The fewest words in each half of a text: shorter halves are completed by chance (own choice)."""
 RECITED: Final = 0.8
 """Least share of the missing words, in their order, that an answer must have to recite a text (own
 choice: "near-exact" by Golchin and Surdeanu, without the judge that they ask)."""
@@ -43,8 +44,8 @@ stop early or be cut off (own choice)."""
 ALPHA: Final = 0.01
 """Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
 MOST_ALIKE: Final = 2
-"""Most originals that one answer may go on with; one said more often goes on with none of them (own
-choice: a refusal in any language)."""
+"""The most originals that one answer may go on with; one said more often goes on with none of them
+(own choice: a refusal in any language)."""
 MOST_REFUSED: Final = 0.5
 """Share of originals that a target does not go on with, from which there is no verdict (own
 choice)."""

@@ -38,7 +38,7 @@ from coreeval.tasks.kinds.choice import option_fields
 
 MASK: Final = "[MASK]"
 FEWEST_OPTIONS: Final = 3
-"""Fewest options of a question (own choice: beside one option, the other is its opposite)."""
+"""The fewest options of a question (own choice: beside one option, the other is its opposite)."""
 ALIKE: Final = 0.65
 """ROUGE-L with another option from which an option can be told from it (Deng et al.)."""
 _COMMON: Final = frozenset(

@@ -36,7 +36,7 @@ PEAKED: Final = 0.01
 MOST_WORDS: Final = 100
 """Words of an answer that are compared (the published code of Dong et al.: 100 tokens)."""
 FEWEST_DRAWS: Final = DRAWS // 2
-"""Fewest draws with words from which a text has a peakedness (own choice)."""
+"""The fewest draws with words from which a text has a peakedness (own choice)."""
 GREEDY: Final = 0
 """The number of the greedy answer to a question; the draws count from 1."""
 

@@ -34,13 +34,13 @@ from coreeval.evaluation.scores import NO_SCORE, Score
 from coreeval.schema import AnswerKind, Arm, Value
 
 MOST_PAIRS: Final = 100
-"""Most texts that a target is asked about, several times each (own choice: bounds the cost)."""
+"""The most texts that a target is asked about, several times each (own choice: bounds the cost)."""
 NGRAM: Final = 5
 """Words to say from a starting point (Xu et al.: n = 5)."""
 MOST_STARTS: Final = 5
-"""Most starting points of a text (Xu et al.: K = 5)."""
+"""The most starting points of a text (Xu et al.: K = 5)."""
 FEWEST_STARTS: Final = 2
-"""Fewest starting points; one alone is a shorter completion (own choice)."""
+"""The fewest starting points; one alone is a shorter completion (own choice)."""
 Side = Literal["original", "twin"]
 SIDES: Final[tuple[Side, ...]] = ("original", "twin")
 ShareVerdict = Literal[

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 200
-"""Most samples of a kind whose ids are in CHANGELOG.md; `coreeval diff` has all of them."""
+"""The most samples of a kind whose ids are in CHANGELOG.md; `coreeval diff` has all of them."""
 CELL_CHARS = 80
-"""Most characters of a setting in CHANGELOG.md."""
+"""The most characters of a setting in CHANGELOG.md."""
 Texts = Mapping[str, str]
 """Digest of each sample's updated texts, for the samples in the updated arm."""
 FactKey = tuple[str, ...]
@@ -376,7 +376,7 @@ def _setting_changes(old: Comparable, new: Comparable) -> Iterator[ValueChange]:
 
 
 MOST_SHOWN = 1000
-"""Most samples on a page; browsers cannot display a whole large benchmark."""
+"""The most samples on a page; browsers cannot display a whole large benchmark."""
 
 
 def write_diff_page(path: Path, diff: Diff) -> None:

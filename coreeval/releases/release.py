@@ -38,7 +38,7 @@ MANIFEST = "release.json"
 DIGEST = "release.sha256"
 TASK = "task.json"
 MOST_BYTES = 64 << 20
-"""Most bytes of release.json or task.json (own choice); they have about 20 KB."""
+"""The most bytes of release.json or task.json (own choice); they have about 20 KB."""
 ReleasedArm = Literal["updated", "semantic", "original"]
 T = TypeVar("T")
 _COMPARED_COLUMNS = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha256")

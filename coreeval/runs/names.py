@@ -20,7 +20,7 @@ from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 LATEST: Final = "latest"
 ID_DIGITS: Final = 6
 _FEWEST_DIGITS: Final = 3
-"""Fewest characters of an id or a start by which a run is found (own choice)."""
+"""The fewest characters of an id or a start by which a run is found (own choice)."""
 _START: Final = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?")
 _TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 MOST_TAGS: Final = 100

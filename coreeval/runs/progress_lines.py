@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     )
 
 REASON = 120
-"""Most characters shown of an endpoint's message."""
+"""The most characters shown of an endpoint's message."""
 WAITS = 3
-"""Most waits shown, one line each."""
+"""The most waits shown, one line each."""
 SILENT_S = 10.0
 """The seconds since its last report after which a worker is called silent; it reports each second.
 """

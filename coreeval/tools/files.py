@@ -262,9 +262,9 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
 
 
 MOST_ROW_BYTES: Final = 64 << 20
-"""Most bytes of texts in one row: as many as a line of JSON may have."""
+"""The most bytes of texts in one row: as many as a line of JSON may have."""
 MOST_SELECTED_BYTES: Final = 1 << 30
-"""Most bytes of texts that are held at once (own choice: a million rows of 1,000 bytes)."""
+"""The most bytes of texts that are held at once (own choice: a million rows of 1,000 bytes)."""
 
 
 def open_parquet_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types

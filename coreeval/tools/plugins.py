@@ -38,9 +38,9 @@ PLUGIN_API: Final[Mapping[PluginGroup, int]] = dict.fromkeys(GROUPS, 1)
 ALLOW_OPTION: Final = "--allow-plugins"
 _VERSION: Final = "plugin_api"
 _MOST_FILES: Final = 10_000
-"""Most files of a module without a package that are hashed."""
+"""The most files of a module without a package that are hashed."""
 _MOST_WORDS: Final = 200
-"""Most characters that are shown of what a plugin says."""
+"""The most characters that are shown of what a plugin says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +257,7 @@ def permit_plugins(config: AnyConfig, workspace: Workspace | None) -> list[Plugi
 
     Raises:
         PluginError: a plugin is not installed.
-        UnallowedPlugin: nobody has agreed to one of them.
+        UnallowedPlugin: the user has not allowed one of them.
     """
     uses = list_plugins(config)
     if not uses:
@@ -305,7 +305,7 @@ def load_plugin(use: PluginUse, protocol: type[object]) -> Plugin:
 
     Raises:
         PluginError: it is not installed, cannot be imported, or does not fit.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     origin = find_origin(use.group, use.name)
     if not _is_allowed(origin):

@@ -158,7 +158,7 @@ def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
 
 
 MOST_QUOTED = 16
-"""Most words of a copied run that a message shows (own choice: enough to find it)."""
+"""The most words of a copied run that a message shows (own choice: enough to find it)."""
 
 
 def _quote_run(run: Sequence[str]) -> str:

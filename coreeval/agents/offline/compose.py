@@ -217,7 +217,7 @@ def _end_sentence(text: str) -> str:
 
 
 MOST_CHECKED = 8
-"""Most candidates that are checked: the checks take most of the time."""
+"""The most candidates that are checked: the checks take most of the time."""
 
 
 @dataclass(frozen=True)

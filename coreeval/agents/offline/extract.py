@@ -41,7 +41,7 @@ from coreeval.schema import (
 )
 
 _CLAUSE_WORDS = (10, 6, 0)
-"""Most words of a clause that is locked whole around a label carrier, tried in this order."""
+"""The most words of a clause that is locked whole around a label carrier, tried in this order."""
 MOST_LOCKED = 0.6
 """Share of a text's words that may be locked for its label: the rest must have room for news."""
 _CLAUSE_CUT = re.compile(r",\s*|:\s+|;\s*|(?<!\s)\s+(?:and|but|so|because|when|while|that)\s+|\\n")

@@ -145,7 +145,7 @@ OTHER = 0.45
 DERIVED = 0.85
 """Share of a hypothesis that the premise must have, so that it follows."""
 MOST_NEWS, MOST_TRIED, MOST_PLANS = 10, 12, 2
-"""Most statements that are combined, combinations that are tried, and plans for retries."""
+"""The most statements that are combined, combinations that are tried, and plans for retries."""
 FAR_WEIGHT = 0.15
 """Weight of one place in the list of searches against a misfit of the whole length."""
 

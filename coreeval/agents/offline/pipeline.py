@@ -27,7 +27,7 @@ CHUNK = 2000
 MOST: Final = 200_000
 """Characters of a text that spaCy reads (own choice): they take a few seconds at worst."""
 WIDEST: Final = 200
-"""Most characters without a blank: the time of the tokenizer grows with their square."""
+"""The most characters without a blank: the time of the tokenizer grows with their square."""
 _WIDE: Final = re.compile(rf"(\S{{{WIDEST}}})\S")
 """A run without a blank; its next character is read as one, so that all positions stay."""
 _MARK: Final = 32

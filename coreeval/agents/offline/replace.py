@@ -39,8 +39,8 @@ from coreeval.schema import (
 )
 
 MOST_COPIED = 0.6
-"""Most of a wording's trigrams that may be in its headline; an opener brings it under the checks'
-0.55."""
+"""The most of a wording's trigrams that may be in its headline; an opener brings it under the
+checks' 0.55."""
 _WANTED_TONE = {"anger": -1, "sadness": -1, "joy": 1, "optimism": 1}
 """Tone of the news that suits a feeling; news of the opposite tone is not used for it."""
 _ALLOWED_TONES = {"non_irony": (0, 1), "irony": (-1, 0)}

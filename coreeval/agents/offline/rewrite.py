@@ -56,7 +56,8 @@ _TIED_WORDS = re.compile(
 )
 """Ends of a main clause that belong to the following link, as in `the week after`."""
 MOST_SUBJECT, MOST_OBJECT = 6, 9
-"""Most words of a subject and of an object that change places: longer ones may hide a clause."""
+"""The most words of a subject and of an object that change places: longer ones may hide a
+clause."""
 
 
 def make_passive(sentence: str) -> str | None:

@@ -34,7 +34,8 @@ _MEASURES = {"c": "celsius", "f": "fahrenheit", "pound or pound sterling": "poun
              "ounce or fluid ounce": "ounce", **{name: name for name in _FACTORS}}  # fmt: skip
 """The unit that each name or letter is read as."""
 MOST_ROUNDING = Decimal("0.05")
-"""Most that rounding may change a converted figure, as a share (own choice: 80 km as 50 miles)."""
+"""The most that rounding may change a converted figure, as a share (own choice: 80 km as 50
+miles)."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,9 @@ _SPELLED = re.compile(
 )
 NUMBER_WORDS = frozenset({*SMALL_NUMBERS, *SCALES})
 LONGEST_NUMBER = 200
-"""Most characters of a number whose value is worked out; a longer one supports only its own text
-(own choice: no news has one, and a text of nothing but `million` has no value that can be held)."""
+"""The most characters of a number whose value is worked out; a longer one supports only its own
+text (own choice: no news has one, and a text of nothing but `million` has no value that can be
+held)."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ _CELL: Final = re.compile(r"\(?[-\u2212]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)\)?%?")
 _CELLS: Final = " | "
 MOST_STEPS: Final = 20
 LONGEST: Final = 2_000
-"""Most characters of a program (own choice: FinQA's longest has 192)."""
+"""The most characters of a program (own choice: FinQA's longest has 192)."""
 _LARGEST_CONSTANT: Final = 100
 """Up to here any whole number may be a constant, and beyond it the powers of ten: a figure of the
 report is no constant (own choice)."""

@@ -185,7 +185,7 @@ def _list_same_names(word: str) -> Iterator[str]:
 
 
 _SHORTEST_NAME = 4
-"""Fewest letters of a name to which an ending may be added."""
+"""The fewest letters of a name to which an ending may be added."""
 
 
 def is_same_name(one: str, other: str) -> bool:

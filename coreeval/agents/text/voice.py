@@ -20,7 +20,7 @@ from coreeval.agents.text.words import (
 from coreeval.languages import ENGLISH
 
 MOST_HINTS = 6
-"""Most habits shown to a writer; more would be a list to tick off (own choice)."""
+"""The most habits shown to a writer; more would be a list to tick off (own choice)."""
 _SENTENCE = re.compile("[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*")
 _STRETCHED = re.compile(r"\b\w*?([a-z])\1{2,}\w*", re.IGNORECASE)
 _DOUBLED = re.compile(r"!{2,}|\?{2,}|[!?]*(?:!\?|\?!)[!?]*|\.{2,}|,{2,}")
@@ -35,7 +35,7 @@ _CAPITAL_DUE = re.compile(
 )
 """Where English has a capital whatever stands at the start: the next sentence, `I`, weekdays."""
 LONG_SENTENCE = 22
-"""Most words of a sentence that needs no comma (own choice; 1 in 40 tweets is a longer one)."""
+"""The most words of a sentence that needs no comma (own choice; 1 in 40 tweets is a longer one)."""
 _PAUSE = re.compile(r"[,:;()]|\s-+\s|\.\.")
 _FINAL = re.compile(r"[.!?\u2026][\"')\] ]*$")
 

@@ -43,14 +43,15 @@ _CHUNK = re.compile(r"\w+|\.\.\.|[^\w\s]")
 _SIGN = re.compile(r"[^\w\s]")
 _WORDY = re.compile(r"\w+")
 _LONGEST_SPELLING = 8
-"""Most characters in a span for each character of a text, as in `&quot;`."""
+"""The most characters in a span for each character of a text, as in `&quot;`."""
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LONGEST_KEPT = 4000
-"""Most characters of a text whose results are kept (own choice: documents would fill memory)."""
+"""The most characters of a text whose results are kept (own choice: documents would fill
+memory)."""
 
 
 def keep_results(

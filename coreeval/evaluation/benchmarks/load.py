@@ -109,7 +109,7 @@ def find_format(name: str) -> BenchmarkFormat:
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     if name in FORMATS:
         return FORMATS[name]

@@ -65,7 +65,7 @@ def open_plugin_format(name: str) -> BenchmarkFormat:
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     plugin = load_plugin(PluginUse("formats", name, "dataset.format"), FormatPlugin)
     reader = _PluginReader(plugin)

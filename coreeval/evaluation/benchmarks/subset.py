@@ -14,7 +14,7 @@ from coreeval.tools.formatting import format_quantity, plural
 SampleOrder = Literal["first", "random", "stratified"]
 """How samples are chosen within a limit; `stratified` keeps the shares of the labels."""
 MOST_NAMED: Final = 3
-"""Most unknown ids that a message names."""
+"""The most unknown ids that a message names."""
 
 
 class Subset(Value):

@@ -20,9 +20,9 @@ from coreeval.evaluation.benchmarks.tables import (
 from coreeval.tasks.label_finder import parse_label_number
 
 MOST_ROWS = 20_000
-"""Most rows that are looked at."""
+"""The most rows that are looked at."""
 MOST_LABELS = 50
-"""Most values of a column that count as labels (own choice)."""
+"""The most values of a column that count as labels (own choice)."""
 TEXT_NAMES = ("text", "tweet", "sentence", "headline", "title", "content", "message", "review")
 LABEL_NAMES = ("label", "labels", "class", "category", "sentiment", "emotion", "gold", "target")
 """Usual names of columns, most usual first; others are told by what is in them."""

@@ -8,7 +8,7 @@ from coreeval.tasks import kind_of
 from coreeval.tasks.kinds.base import REMARK
 
 _SHOWN = 26
-"""Most values of a trait that are listed: one for each option's letter."""
+"""The most values of a trait that are listed: one for each option's letter."""
 
 
 class TraitCounts:

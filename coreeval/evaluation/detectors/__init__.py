@@ -64,7 +64,7 @@ def find_detector(name: str) -> Detector | None:
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     if name in ASKED:
         return ASKED[name]

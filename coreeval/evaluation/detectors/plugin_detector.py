@@ -96,7 +96,7 @@ def open_plugin_detector(name: str) -> Detector:
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     from dataclasses import replace
 

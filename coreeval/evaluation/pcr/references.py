@@ -53,7 +53,7 @@ Our choice; 27 points around 0.5. Splits that differ more were often selected by
 including the references', which then do not represent other models.
 """
 DRAWS: Final = 2000
-"""Largest number of joint draws; they only serve to compute standard errors."""
+"""The largest number of joint draws; they only serve to compute standard errors."""
 _STEP: Final = 0.05
 
 

@@ -19,13 +19,13 @@ from coreeval.tools.text_scores import TextScores
 
 ExchangeabilityVerdict = Literal["ordered", "exchangeable", "too_few"]
 MOST_TEXTS: Final = 300
-"""Most texts that are scored, from the first on (own choice)."""
+"""The most texts that are scored, from the first on (own choice)."""
 SHARD_CHARACTERS: Final = 1500
-"""Most characters of a shard (own choice: some 430 tokens, which fit any window)."""
+"""The most characters of a shard (own choice: some 430 tokens, which fit any window)."""
 SHUFFLES: Final = 19
 """Other orders of each shard (own choice: shards are combined, so few are enough)."""
 FEWEST_TEXTS: Final = 20
-"""Fewest texts in shards from which a verdict is given (own choice)."""
+"""The fewest texts in shards from which a verdict is given (own choice)."""
 ALPHA: Final = 0.01
 """Level of the exact one-sided test (own choice: as for recitation)."""
 COMBINATIONS: Final = 9_999
@@ -39,7 +39,7 @@ class ExchangeabilitySettings(Value):
     texts: int = MOST_TEXTS
     shuffles: int = SHUFFLES
     shard: int = SHARD_CHARACTERS
-    """Most characters of a shard."""
+    """The most characters of a shard."""
 
 
 @dataclass(frozen=True)

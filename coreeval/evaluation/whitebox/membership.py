@@ -41,11 +41,11 @@ from coreeval.tools.text_scores import TextScores
 
 MembershipVerdict = Literal["member", "no_membership", "shifted", "no_control", "too_few"]
 FEWEST: Final = 50
-"""Fewest samples with both texts from which a verdict is given (own choice: as for a contamination
-test)."""
+"""The fewest samples with both texts from which a verdict is given (own choice: as for a
+contamination test)."""
 FEWEST_CLUSTERS: Final = 10
-"""Fewest clusters of samples from which a verdict is given (own choice): with two, originals scored
-surely above their twins in 39 of 150 clean studies."""
+"""The fewest clusters of samples from which a verdict is given (own choice): with two, originals
+scored surely above their twins in 39 of 150 clean studies."""
 CAVEAT: Final = (
     "this assumes that a text's first rewriting costs no more probability than a second one; a "
     "model older than the benchmark can test this"

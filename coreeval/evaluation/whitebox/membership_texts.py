@@ -11,7 +11,7 @@ from coreeval.errors import DatasetError
 from coreeval.schema import Arm, Value
 
 MOST_SAMPLES: Final = 300
-"""Most samples that are scored (own choice)."""
+"""The most samples that are scored (own choice)."""
 CONTEXT_TEXTS: Final = 3
 """Other texts that stand before a text for CoDeC (own choice)."""
 SEPARATOR: Final = "\n\n"

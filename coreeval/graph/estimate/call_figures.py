@@ -134,7 +134,7 @@ OF_OTHER_MODELS = 1.3
 OTHER_ANSWERS = 2.0
 """The same factor for the answer lengths of another model."""
 FEW = 5
-"""Fewest calls from which a share is estimated."""
+"""The fewest calls from which a share is estimated."""
 STATED_BASIS = FigureBasis(origin="stated default")
 
 

@@ -74,7 +74,7 @@ class RoleFigures:
     cached_share: float | None = None
     """Share of the prompt tokens that came from the provider's cache so far; None if not known."""
     cached_from: int | None = None
-    """Fewest tokens of a prefix that the provider caches; None if its rule is not known."""
+    """The fewest tokens of a prefix that the provider caches; None if its rule is not known."""
     at_once: int = 1
     """Calls that are sent before the first one is answered, and so find nothing in the cache."""
     priced: ModelPrice

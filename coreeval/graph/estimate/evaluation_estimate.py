@@ -38,7 +38,7 @@ REWORDING_NOTE = (
     "the questions about them; coreeval estimate CONFIG includes them"
 )
 RENDERED_QUESTIONS = 300
-"""Most questions measured for length: the first unanswered ones."""
+"""The most questions measured for length: the first unanswered ones."""
 
 
 def estimate_evaluation(

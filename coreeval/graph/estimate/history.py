@@ -32,11 +32,11 @@ from coreeval.tools.stores.run_tables import TARGET_SUBJECT, CallRow, SampleResu
 from coreeval.tools.workspace import RunFiles, Workspace
 
 MOST_CALLS = 300
-"""Most recent calls examined per role."""
+"""The most recent calls examined per role."""
 MOST_SAMPLES = 200
-"""Most samples of earlier runs examined, newest runs first."""
+"""The most samples of earlier runs examined, newest runs first."""
 ENOUGH_SAMPLES = 3
-"""Fewest samples whose calls are a better guide than the graph."""
+"""The fewest samples whose calls are a better guide than the graph."""
 
 
 class _RequestShape(BaseModel):

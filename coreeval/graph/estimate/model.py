@@ -18,7 +18,7 @@ from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
 SLACK = 0.1
-"""Smallest share by which a mean may be off for samples outside its data."""
+"""The smallest share by which a mean may be off for samples outside its data."""
 
 
 class Range(Value):

@@ -52,7 +52,7 @@ CONFIDENCE_LEVEL = 0.95
 BOOTSTRAP_DRAWS = 2000
 """Bootstrap draws: another seed moves an end by about a fiftieth of the interval's width."""
 FEWEST_SAMPLES = 2
-"""Fewest samples for which a spread can be computed."""
+"""The fewest samples for which a spread can be computed."""
 UsageTable = NDArray[np.float64]
 """One row per sample, one column per quantity used."""
 

@@ -29,7 +29,7 @@ UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
 """Roles under which the calls are recorded."""
 JUDGE_STAGE = "judge"
 JUDGE_DRAWS = 2
-"""Most calls to a judge per score: one more if the first gave no valid score."""
+"""The most calls to a judge per score: one more if the first gave no valid score."""
 SILENCE_SCORE = UtilityScore(judge="", score=0, reason="it gave no answer")
 
 

@@ -18,8 +18,8 @@ from coreeval.runs.arms import original_fields, semantic_fields
 from coreeval.tools.stores.run_tables import SampleResult
 
 MOST_TEST_SAMPLES = 5000
-"""Most reworded test items that are compared: with ten times the usual number of train items, more
-of them narrow the interval of a difference by less than a twentieth of its width."""
+"""The most reworded test items that are compared: with ten times the usual number of train items,
+more of them narrow the interval of a difference by less than a twentieth of its width."""
 
 
 def list_reworded_test(run: RunContext) -> list[SampleResult]:

@@ -107,7 +107,7 @@ class CassetteHead(Value):
     texts: bool
     """Whether the samples' own texts are included."""
     snippet_chars: int | None
-    """Most characters of a snippet, as shown to models; None if rules saw all of it."""
+    """The most characters of a snippet, as shown to models; None if rules saw all of it."""
     learnt: TrainDigest | None = None
     files: tuple[CassetteFile, ...]
     lines: dict[str, int]

@@ -33,13 +33,13 @@ from coreeval.tools.files import read_parquet
 
 L = TypeVar("L", bound=CassetteLine)
 MOST_HEAD_BYTES = 16 << 20
-"""Most bytes of a head; that of a run on 100,000 samples has about 10,000."""
+"""The most bytes of a head; that of a run on 100,000 samples has about 10,000."""
 MOST_LINE_BYTES = 64 << 20
-"""Most bytes of a line; an answer has at most a million characters (models/client.py), its request
-not many more."""
+"""The most bytes of a line; an answer has at most a million characters (models/client.py), its
+request not many more."""
 MOST_RATIO = 400
-"""Largest ratio of a cassette's unpacked size to its size (own choice): runs reach ten to forty,
-gzip at most a thousand."""
+"""The largest ratio of a cassette's unpacked size to its size (own choice): runs reach ten to
+forty, gzip at most a thousand."""
 ALLOWED_BYTES = 64 << 20
 """Unpacked size in bytes that is always allowed."""
 _PART_BYTES = 1 << 20

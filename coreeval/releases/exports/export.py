@@ -92,7 +92,7 @@ def find_writer(to: str) -> ExportWriter:
     Raises:
         UsageError: there is no such format.
         PluginError: there is no such plugin, or it does not fit its protocol.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     if to in FORMATS:
         return FORMATS[to]

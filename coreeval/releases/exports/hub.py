@@ -44,7 +44,8 @@ _LONGEST_PAUSES_S: Final = 600.0
 """Total seconds of pauses that a hub may request; the public one counts requests over 300 s."""
 _MOST_REQUESTS: Final = 2_000
 _MOST_FILES: Final = 100_000
-"""Most files in a push, and in a repository: a release needs a few dozen of both (own choice)."""
+"""The most files in a push, and in a repository: a release needs a few dozen of both (own
+choice)."""
 
 
 class HubEndless(httpx2.RequestError):

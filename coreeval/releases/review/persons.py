@@ -87,7 +87,7 @@ def _read_verdict(about: SampleNotes, verdict: Verdict) -> None:
 _MENTION = re.compile(r"(?<![\w@])@(?!user\b)\w{2,}")
 """An account by its name; `@user` stands for an anonymised account."""
 SHORTEST_NAME = 3
-"""Fewest letters of a last name that identifies a person by itself."""
+"""The fewest letters of a last name that identifies a person by itself."""
 _SUFFIXES = frozenset({"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"})
 
 

@@ -44,11 +44,11 @@ _PIECE = 1 << 20
 _TAIL = 256
 """Characters before a piece that are searched with it: a name may be split across two pieces."""
 _MOST_UNPACKED = 4 << 30
-"""Most characters of a packed file that are searched (own choice)."""
+"""The most characters of a packed file that are searched (own choice)."""
 _MOST_LINE = 16 << 20
-"""Most characters of a line that is changed (own choice)."""
+"""The most characters of a line that is changed (own choice)."""
 _MOST_WHOLE = 128 << 20
-"""Most bytes of a table or JSON file, which is read as a whole to be changed (own choice)."""
+"""The most bytes of a table or JSON file, which is read as a whole to be changed (own choice)."""
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",

@@ -11,7 +11,7 @@ from coreeval.evaluation.annotation.sheets import MOST_BYTES
 from coreeval.tools.files import replacing
 
 _MOST_CELLS = 1_000_000
-"""Most cells, including those of merged ranges and links, which openpyxl creates one by one."""
+"""The most cells, including those of merged ranges and links, which openpyxl creates one by one."""
 _ALL_COLUMNS, _ALL_ROWS = 16_384, 1_048_576
 _RANGES = ("mergeCell", "hyperlink", "comment")
 """Elements for which openpyxl creates every cell of the range."""

@@ -36,7 +36,7 @@ from coreeval.tools.plugins import Plugin, load_plugin
 
 _PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 _MOST_ARTICLES: Final = 200_000
-"""Most articles of one answer: more are an error of the plugin, and would fill the memory."""
+"""The most articles of one answer: more are an error of the plugin, and would fill the memory."""
 
 
 class NewsArticle(NamedTuple):
@@ -223,7 +223,7 @@ def open_plugin_source(
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
-        UnallowedPlugin: nobody has agreed to run its code.
+        UnallowedPlugin: the user has not allowed its code to run.
     """
     plugin = load_plugin(PluginUse("knowledge", name, "knowledge.backends"), KnowledgePlugin)
     chosen = config.knowledge

@@ -189,7 +189,7 @@ _MOSTLY: Final = 0.95
 _FEW: Final = 20
 """The fewest near misses of a baseline, including exact hits, for its exact share to be used."""
 _EXACT: Final = 0.5 + 1e-6
-"""Largest error of an exact answer, in last digits: half of one, plus rounding."""
+"""The largest error of an exact answer, in last digits: half of one, plus rounding."""
 
 
 class _Alignment(NamedTuple):

@@ -176,7 +176,7 @@ class Exactness(NamedTuple):
     near: int = 0
     """The number of dates answered within two steps of the series, including the exact ones."""
     expected: float = nan
-    """Largest share of exact among near answers expected without memory of the digits."""
+    """The largest share of exact among near answers expected without memory of the digits."""
     shift: int = 0
     """Periods from the date asked about to the one whose value was given; -1: the previous one."""
     factor: float = 1.0
@@ -241,7 +241,7 @@ class SeriesMeasurements:
     slope: Metric
     """Slope of answers on truths; 1 if answers have the scale of the truth."""
     r_without_one: float
-    """Smallest r after leaving out any one date; if far below r, a single date carries it."""
+    """The smallest r after leaving out any one date; if far below r, a single date carries it."""
     modal: Metric
     """Share of the most common answer; 1 if the model always gives the same number."""
     sign_base_rate: Metric

@@ -38,7 +38,7 @@ from coreeval.evaluation.statistics import Array, leave_one_out
 ROUNDING = 1e-9
 """Allowance for rounding, in the unit: 5.69 - 5.44 counts as within 0.25."""
 NO_SPREAD = 1e-12
-"""Largest variance of standardised numbers that rounding alone causes."""
+"""The largest variance of standardised numbers that rounding alone causes."""
 
 
 def signature(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Signature:

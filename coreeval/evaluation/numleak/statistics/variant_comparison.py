@@ -155,9 +155,9 @@ class Phrasings:
     wordings: Mapping[str, VariantComparison]
     """Each wording compared with the plain one, by name."""
     r_range: float
-    """Largest minus smallest r over all wordings, each over its own answers."""
+    """The largest minus smallest r over all wordings, each over its own answers."""
     within_range: float
-    """Largest minus smallest share within tolerance over all wordings."""
+    """The largest minus smallest share within tolerance over all wordings."""
     agreement: Metric
     """Share of dates on which all wordings' answers lie within the tolerance of each other."""
     spread: Metric
