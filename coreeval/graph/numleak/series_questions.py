@@ -189,7 +189,7 @@ def _build_reply(question: SeriesQuestion, model: str, said: TextAnswer) -> Repl
 def _by_persona(
     campaign: Campaign, audit: TargetAudit, taught: Sequence[Series], seed: int, stage: str
 ) -> list[Reply]:
-    from coreeval.evaluation.numleak.personas import PersonaQuestion, open_persona  # numpy
+    from coreeval.evaluation.numleak.personas import open_persona  # numpy
 
     model, replies = audit.target.model, list[Reply]()
     total = sum(len(asked.questions) for asked in audit.asked)
@@ -197,20 +197,8 @@ def _by_persona(
     persona = open_persona(model, [_cut_series(each, audit.cutoff) for each in taught], seed=seed)
     for asked in audit.asked:
         for one in asked.questions:
-            question = PersonaQuestion(
-                variant=one.variant,
-                series=one.series,
-                period=one.period,
-                other=one.other,
-                name=one.name,
-                draw=one.draw,
-                phrasing=one.phrasing,
-                stated=one.stated,
-                following=one.following,
-                shown_date=one.shown_date,
-            )
             kept = _find_persona_refusal(model, one)
-            replies.append(one.reply(model, kept or persona.answer(question)))
+            replies.append(one.reply(model, kept or persona.answer(one)))
         counts = {"answered": len(replies)}
         campaign.watch(Progress(stage=stage, done=len(replies), total=total, counts=counts))
     return replies

@@ -4,10 +4,10 @@ from coreeval.evaluation.numleak.personas.memory import KINDS, Kind, synthetic_s
 from coreeval.evaluation.numleak.personas.persona import (
     PERSONAS,
     Persona,
-    PersonaQuestion,
     check_persona,
     open_persona,
 )
+from coreeval.evaluation.numleak.probes.wording import PersonaQuestion
 
 __all__ = [
     "KINDS",

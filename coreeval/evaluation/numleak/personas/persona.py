@@ -24,9 +24,9 @@ from coreeval.evaluation.numleak.personas.memory import (
     value_text,
     write_value,
 )
+from coreeval.evaluation.numleak.probes.wording import PersonaQuestion
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition
-from coreeval.evaluation.numleak.series.excerpt import FileLine
 
 _STYLES: Final[Mapping[Variant, Callable[..., str]]] = {
     "description": describe_value,
@@ -73,27 +73,6 @@ PERSONAS: Final[Mapping[str, PersonaSpec]] = {
     "refusing": PersonaSpec(dose=20, declines="everything"),
 }
 """Personas by the NAME in `offline:NAME`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PersonaQuestion:
-    """A question to a persona."""
-
-    variant: Variant
-    series: str
-    """The series id; for a fictitious name, the id of the series whose question is reused."""
-    period: Period
-    other: Period | None = None
-    """The second date of a comparison."""
-    name: str | None = None
-    """The fictitious name asked about; None if the series is real."""
-    draw: int = 0
-    phrasing: str | None = None
-    stated: float | None = None
-    following: tuple[FileLine, ...] = ()
-    """The lines of the file to write."""
-    shown_date: Period | None = None
-    """The date named in a sentiment question if it differs from `period`; None otherwise."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,7 @@
 """What a model is asked about series: which dates, and in which words."""
 
-from coreeval.evaluation.numleak.probes.questions import (
-    SeriesQuestion,
-    SeriesQuestionSet,
-    questions_about,
-    sibling_questions,
-)
+from coreeval.evaluation.numleak.probes.questions import questions_about, sibling_questions
+from coreeval.evaluation.numleak.probes.wording import SeriesQuestion, SeriesQuestionSet
 from coreeval.evaluation.numleak.replies import write_replies
 
 __all__ = [

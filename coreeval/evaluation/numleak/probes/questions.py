@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import Final
 
@@ -11,83 +11,15 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.probes.date_samples import Drawing, draw_dates, draw_pairs
 from coreeval.evaluation.numleak.probes.wording import (
-    QuestionDraft,
     SentimentQuestions,
+    SeriesQuestion,
+    SeriesQuestionSet,
     VariantQuestions,
     Wording,
+    freeze_messages,
 )
-from coreeval.evaluation.numleak.replies import Reply, Variant
+from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series import Series
-from coreeval.evaluation.numleak.series.excerpt import FileLine
-from coreeval.prompts import Message
-from coreeval.schema import AnswerKind
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeriesQuestion:
-    """One question about a series; a repeated question counts once per draw."""
-
-    series: str
-    """The series id; for a fictitious name, the id of the series whose question is reused."""
-    period: Period
-    variant: Variant
-    text: tuple[tuple[str, str], ...]
-    """The role and content of each message."""
-    truth: float | None = None
-    other: Period | None = None
-    """The second date of a comparison."""
-    name: str | None = None
-    shown_date: Period | None = None
-    """The date named in a question with figures; it may be scrambled."""
-    seed: int = 0
-    draw: int = 0
-    recent: bool = False
-    """Whether the question asks for one of the last values and belongs to no drawing."""
-    logprobs: bool = False
-    """Whether log-probabilities are requested."""
-    phrasing: str | None = None
-    stated: float | None = None
-    shown: int | None = None
-    following: tuple[FileLine, ...] = ()
-    """The lines of the publisher's file that the question asks for."""
-    room: int = 0
-    """The minimum number of tokens for the answer; 0 uses the target's own limit."""
-
-    @property
-    def messages(self) -> list[Message]:
-        """The messages to send."""
-        return [{"role": role, "content": content} for role, content in self.text]
-
-    def reply(self, model: str, response: str | None, kind: AnswerKind = "answered") -> Reply:
-        """Return the model's response to this question as a record."""
-        return Reply(
-            model=model,
-            series=self.series,
-            date=str(self.period),
-            variant=self.variant,
-            response=response,
-            truth=self.truth,
-            other_date=str(self.other) if self.other else None,
-            name=self.name,
-            shown_date=str(self.shown_date) if self.shown_date else None,
-            seed=self.seed,
-            draw=self.draw,
-            phrasing=self.phrasing,
-            stated=self.stated,
-            shown=self.shown,
-            wanted=len(self.following) or None,
-            kind=kind,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeriesQuestionSet:
-    """The questions about one series, and notes on those that could not be asked."""
-
-    series: str
-    questions: tuple[SeriesQuestion, ...]
-    notes: tuple[str, ...] = ()
-
 
 LOGPROB_VARIANTS: Final[frozenset[Variant]] = frozenset({"value", "fictitious"})
 """The variants that `entropy` compares: the same question about a real and a fictitious series."""
@@ -193,8 +125,7 @@ class _SeriesProbe:
         yield from self._fictitious(drawing)
         yield from self._repetition_questions(drawing)
         yield from self._comparison_questions(drawing)
-        for draft in self._further.of_drawing(drawing):
-            yield self._make_question(draft, drawing.seed)
+        yield from self._further.of_drawing(drawing)
 
     def of_recent(self, known: set[Period], seed: int) -> Iterator[SeriesQuestion]:
         """Yield a question for each recent value that no other question asks about."""
@@ -206,16 +137,7 @@ class _SeriesProbe:
     def of_sentiments(self, drawings: Sequence[Drawing], seed: int) -> Iterator[SeriesQuestion]:
         """Yield the questions about sentiment, with their controls."""
         if "sentiment" in self._asked.probes:
-            for mood in self._moods.list_questions(drawings, seed):
-                yield SeriesQuestion(
-                    series=self._series.definition.id,
-                    period=mood.period,
-                    variant=mood.variant,
-                    text=_freeze_messages(mood.messages),
-                    truth=self._values[mood.period],
-                    shown_date=mood.shown,
-                    seed=mood.seed,
-                )
+            yield from self._moods.list_questions(drawings, seed)
 
     def notes(self) -> Iterator[str]:
         """Yield a note on each question that could not be asked as configured."""
@@ -257,21 +179,6 @@ class _SeriesProbe:
     def _value(self, period: Period, seed: int) -> SeriesQuestion:
         return _value(self._series, self._wording, period, self._values[period], seed)
 
-    def _make_question(self, draft: QuestionDraft, seed: int) -> SeriesQuestion:
-        return SeriesQuestion(
-            series=self._series.definition.id,
-            period=draft.period,
-            variant=draft.variant,
-            text=_freeze_messages(draft.messages),
-            truth=draft.truth,
-            seed=seed,
-            phrasing=draft.phrasing,
-            stated=draft.stated,
-            shown=draft.shown,
-            following=draft.following,
-            room=draft.room,
-        )
-
     def _name_question(
         self, variant: Variant, period: Period, seed: int, name: str, draw: int = 0
     ) -> SeriesQuestion:
@@ -280,7 +187,7 @@ class _SeriesProbe:
             series=self._series.definition.id,
             period=period,
             variant=variant,
-            text=_freeze_messages(self._wording.value(period, name=name)),
+            text=freeze_messages(self._wording.value(period, name=name)),
             truth=None if made_up else self._values[period],
             name=name if made_up else None,
             seed=seed,
@@ -320,7 +227,7 @@ class _SeriesProbe:
                 period=first,
                 other=second,
                 variant=variant,
-                text=_freeze_messages(self._wording.comparison(variant, first, second)),
+                text=freeze_messages(self._wording.comparison(variant, first, second)),
                 seed=drawing.seed,
             )
 
@@ -332,11 +239,7 @@ def _value(
         series=series.definition.id,
         period=period,
         variant="value",
-        text=_freeze_messages(wording.value(period)),
+        text=freeze_messages(wording.value(period)),
         truth=truth,
         seed=seed,
     )
-
-
-def _freeze_messages(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
-    return tuple((message["role"], message["content"]) for message in messages)

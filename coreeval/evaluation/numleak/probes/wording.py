@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from coreeval.config import LeakConfig, NumleakConfig
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.probes.date_samples import Drawing, draw_dates, draw_wrong_values
-from coreeval.evaluation.numleak.replies import Variant
+from coreeval.evaluation.numleak.replies import Reply, Variant
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 from coreeval.evaluation.numleak.series.excerpt import (
     FileExcerpt,
@@ -30,6 +30,7 @@ from coreeval.evaluation.numleak.series.excerpt import (
     find_excerpt,
 )
 from coreeval.prompts import Message, load_built_in_prompt
+from coreeval.schema import AnswerKind
 
 _SIGN: Final = {
     "signed": "with a minus sign if it is negative",
@@ -47,6 +48,98 @@ DATE_WORDS: Final[dict[Frequency, str]] = {
     "annual": "years",
 }
 _EXAMPLES: Final = (12.3456789, 23.4567891, 34.5678912, 45.6789123, 56.7891234)
+
+
+ANSWER_TOKENS: Final[dict[Variant, int]] = {
+    "description": 800,
+    "step_by_step": 1600,
+    "continuation": 800,
+}
+"""Minimum number of tokens for an answer.
+
+NumLeak's limit of 384 (appendix J) cut off one in ten reasoning chains.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonaQuestion:
+    """What a question asks about a series; an embedded persona needs no more to answer it."""
+
+    variant: Variant
+    series: str
+    """The series id; for a fictitious name, the id of the series whose question is reused."""
+    period: Period
+    other: Period | None = None
+    """The second date of a comparison."""
+    name: str | None = None
+    """The fictitious name asked about; None if the series is real."""
+    draw: int = 0
+    phrasing: str | None = None
+    stated: float | None = None
+    following: tuple[FileLine, ...] = ()
+    """The lines of the publisher's file that the question asks for."""
+    shown_date: Period | None = None
+    """The date named in a question with figures; it may be scrambled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesQuestion(PersonaQuestion):
+    """One question about a series in words; a repeated question counts once per draw."""
+
+    text: tuple[tuple[str, str], ...]
+    """The role and content of each message."""
+    truth: float | None = None
+    seed: int = 0
+    recent: bool = False
+    """Whether the question asks for one of the last values and belongs to no drawing."""
+    logprobs: bool = False
+    """Whether log-probabilities are requested."""
+    shown: int | None = None
+
+    @property
+    def room(self) -> int:
+        """The minimum number of tokens for the answer; 0 uses the target's own limit."""
+        return ANSWER_TOKENS.get(self.variant, 0)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages to send."""
+        return [{"role": role, "content": content} for role, content in self.text]
+
+    def reply(self, model: str, response: str | None, kind: AnswerKind = "answered") -> Reply:
+        """Return the model's response to this question as a record."""
+        return Reply(
+            model=model,
+            series=self.series,
+            date=str(self.period),
+            variant=self.variant,
+            response=response,
+            truth=self.truth,
+            other_date=str(self.other) if self.other else None,
+            name=self.name,
+            shown_date=str(self.shown_date) if self.shown_date else None,
+            seed=self.seed,
+            draw=self.draw,
+            phrasing=self.phrasing,
+            stated=self.stated,
+            shown=self.shown,
+            wanted=len(self.following) or None,
+            kind=kind,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesQuestionSet:
+    """The questions about one series, and notes on those that could not be asked."""
+
+    series: str
+    questions: tuple[SeriesQuestion, ...]
+    notes: tuple[str, ...] = ()
+
+
+def freeze_messages(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+    """Return the role and content of each message."""
+    return tuple((message["role"], message["content"]) for message in messages)
 
 
 @dataclass(frozen=True)
@@ -158,39 +251,10 @@ def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
 
 PHRASINGS: Final = ("formal", "terse", "table", "spoken")
 """Other wordings of the value question: in the style of an office, a note, a form and a caller."""
-ANSWER_TOKENS: Final[dict[Variant, int]] = {
-    "description": 800,
-    "step_by_step": 1600,
-    "continuation": 800,
-}
-"""Minimum number of tokens for an answer.
-
-NumLeak's limit of 384 (appendix J) cut off one in ten reasoning chains.
-"""
 _NEEDS_FILE: Final = (
     "its values do not stand in a publisher's file as they are asked for: it is not asked to "
     "continue the file"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionDraft:
-    """A question of a further variant, without the fields that all questions share."""
-
-    period: Period
-    variant: Variant
-    messages: Sequence[Message]
-    truth: float | None
-    phrasing: str | None = None
-    stated: float | None = None
-    shown: int | None = None
-    following: tuple[FileLine, ...] = ()
-    """The lines of the file that the question asks for."""
-
-    @property
-    def room(self) -> int:
-        """The minimum number of tokens for the answer; 0 uses the target's own limit."""
-        return ANSWER_TOKENS.get(self.variant, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,15 +274,15 @@ class VariantQuestions:
         """The excerpt of the publisher's file."""
         return find_excerpt(self.series)
 
-    def of_drawing(self, drawing: Drawing) -> Iterator[QuestionDraft]:
+    def of_drawing(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         """Yield the questions about the dates of one seed."""
         for variant in ("description", "step_by_step"):
             if variant in self.asked.probes:
                 for period in drawing.dates:
-                    yield self._draft(variant, period, f"series_{variant}")
-        yield from self._phrasing_drafts(drawing)
-        yield from self._contradiction_drafts(drawing)
-        yield from self._continuation_drafts(drawing)
+                    yield self._ask(variant, period, drawing.seed, f"series_{variant}")
+        yield from self._phrasings(drawing)
+        yield from self._contradictions(drawing)
+        yield from self._continuations(drawing.seed)
 
     def notes(self) -> Iterator[str]:
         """Yield a note on each question that could not be asked as configured."""
@@ -232,64 +296,68 @@ class VariantQuestions:
                 f"{self.asked.continuations}"
             )
 
-    def _draft(
+    def _ask(
         self,
         variant: Variant,
         period: Period,
+        seed: int,
         prompt: str,
         *,
         phrasing: str | None = None,
         stated: float | None = None,
-    ) -> QuestionDraft:
-        return QuestionDraft(
+    ) -> SeriesQuestion:
+        return SeriesQuestion(
+            series=self.series.definition.id,
             period=period,
             variant=variant,
-            messages=self.wording.value(period, prompt=prompt, stated=stated),
+            text=freeze_messages(self.wording.value(period, prompt=prompt, stated=stated)),
             truth=self.values[period],
+            seed=seed,
             phrasing=phrasing,
             stated=stated,
         )
 
-    def _phrasing_drafts(self, drawing: Drawing) -> Iterator[QuestionDraft]:
+    def _phrasings(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         if "phrasing" in self.asked.probes:
             for phrasing in PHRASINGS:
                 for period in drawing.dates:
                     prompt = f"series_phrasing_{phrasing}"
-                    yield self._draft("phrasing", period, prompt, phrasing=phrasing)
+                    yield self._ask("phrasing", period, drawing.seed, prompt, phrasing=phrasing)
 
-    def _contradiction_drafts(self, drawing: Drawing) -> Iterator[QuestionDraft]:
+    def _contradictions(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         if "contradiction" in self.asked.probes and drawing.dates:
             wrong = draw_wrong_values(
                 list(drawing.dates), self.values, self.series.definition, seed=drawing.seed
             )
             for period in drawing.dates:
-                yield self._draft(
-                    "contradiction", period, "series_contradiction", stated=wrong[period]
+                yield self._ask(
+                    "contradiction",
+                    period,
+                    drawing.seed,
+                    "series_contradiction",
+                    stated=wrong[period],
                 )
 
-    def _continuation_drafts(self, drawing: Drawing) -> Iterator[QuestionDraft]:
-        if "continuation" in self.asked.probes:
-            for window in self._windows(drawing.seed):
-                yield self._continuation_draft(window)
+    def _continuations(self, seed: int) -> Iterator[SeriesQuestion]:
+        if "continuation" in self.asked.probes and self.excerpt:
+            for window in self._windows(seed):
+                lines = [self.excerpt.header, *(line.text for line in window.shown)]
+                messages = self.wording.continuation(lines, wanted=len(window.wanted))
+                yield SeriesQuestion(
+                    series=self.series.definition.id,
+                    period=window.first,
+                    variant="continuation",
+                    text=freeze_messages(messages),
+                    seed=seed,
+                    shown=len(window.shown),
+                    following=window.wanted,
+                )
 
     def _windows(self, seed: int) -> list[FileWindow]:
         if self.excerpt is None:
             return []
         count = self.asked.continuations
         return draw_windows(self.excerpt, self.inside, count=count, seed=seed, cutoff=self.cutoff)
-
-    def _continuation_draft(self, window: FileWindow) -> QuestionDraft:
-        header = self.excerpt.header if self.excerpt else ""
-        return QuestionDraft(
-            period=window.first,
-            variant="continuation",
-            messages=self.wording.continuation(
-                [header, *(line.text for line in window.shown)], wanted=len(window.wanted)
-            ),
-            truth=None,
-            shown=len(window.shown),
-            following=window.wanted,
-        )
 
 
 EARLY: Final = 0.15
@@ -308,17 +376,6 @@ For months it is six, within one year.
 """
 
 
-class SentimentQuestion(NamedTuple):
-    """A question for a sentiment score or for the value of an early date."""
-
-    period: Period
-    variant: Variant
-    messages: list[Message]
-    seed: int
-    shown: Period | None = None
-    """The date named beside the stated figures; None if no figures are stated."""
-
-
 @dataclass(frozen=True)
 class SentimentQuestions:
     """The questions about the sentiment of one series."""
@@ -329,20 +386,19 @@ class SentimentQuestions:
     config: LeakConfig
     wording: Wording
 
-    def list_questions(self, drawings: Sequence[Drawing], seed: int) -> Iterator[SentimentQuestion]:
+    def list_questions(self, drawings: Sequence[Drawing], seed: int) -> Iterator[SeriesQuestion]:
         """Yield the questions for scores: drawn dates, then the early era, then scrambled dates."""
         for drawing in drawings:
-            yield from (self._plain(period, drawing.seed) for period in drawing.dates)
+            yield from (self._ask(period, drawing.seed) for period in drawing.dates)
         drawn = [period for drawing in drawings for period in drawing.dates]
         for period in self._early(drawn, seed):
-            yield SentimentQuestion(period, "placebo", self.wording.value(period), seed)
-            yield self._plain(period, seed)
+            yield self._question("placebo", period, self.wording.value(period), seed)
+            yield self._ask(period, seed)
         for period, other in self._scramble_dates(drawn, seed):
             before = self._before(period)
             for shown in (period, other):
-                yield SentimentQuestion(
-                    period, "sentiment", self._messages(shown, before), seed, shown
-                )
+                words = self._messages(shown, before)
+                yield self._question("sentiment", period, words, seed, shown)
 
     def notes(self) -> Iterator[str]:
         """Yield a note on each control that cannot be asked as configured."""
@@ -388,8 +444,26 @@ class SentimentQuestions:
         place = at + apart if at + apart < len(ordered) else at - apart
         return ordered[place] if place >= 0 else None
 
-    def _plain(self, period: Period, seed: int) -> SentimentQuestion:
-        return SentimentQuestion(period, "sentiment", self._messages(period), seed)
+    def _ask(self, period: Period, seed: int) -> SeriesQuestion:
+        return self._question("sentiment", period, self._messages(period), seed)
+
+    def _question(
+        self,
+        variant: Variant,
+        period: Period,
+        messages: Sequence[Message],
+        seed: int,
+        shown_date: Period | None = None,
+    ) -> SeriesQuestion:
+        return SeriesQuestion(
+            series=self.definition.id,
+            period=period,
+            variant=variant,
+            text=freeze_messages(messages),
+            truth=self.values[period],
+            shown_date=shown_date,
+            seed=seed,
+        )
 
     def _before(self, period: Period) -> list[float]:
         ordered = list(self.values)
