@@ -65,3 +65,8 @@ def shorten_name(name: str, most: int = _NAME) -> str:
     """Shorten a name to the space available and replace unprintable characters by boxes."""
     drawn = "".join(one if one.isprintable() else _BOX for one in " ".join(name.split()))
     return drawn if len(drawn) <= most else f"{drawn[: most - 1]}…"
+
+
+def title_figure(figure: "Figure", title: str, left: int) -> None:
+    """Give a figure its title, which also says how many items are left out."""
+    figure.suptitle(f"{title} (and {left} more)" if left > 0 else title, fontsize=10)

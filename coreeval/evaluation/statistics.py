@@ -51,7 +51,12 @@ def influence_of(left_out: Array) -> Array:
 
 def percentile_interval(found: StatisticReplicates) -> tuple[float, float]:
     """Return the percentile interval (Efron and Tibshirani 1993, section 13.3)."""
-    return _ends(found.drawn, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    return middle_range(found.drawn)
+
+
+def middle_range(drawn: Array) -> tuple[float, float]:
+    """Return the ends of the range that contains the middle `LEVEL` of some numbers."""
+    return _ends(drawn, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 def bca_interval(found: StatisticReplicates) -> tuple[float, float]:
@@ -174,7 +179,7 @@ def bootstrap_sums(sums: Array, draws: int, rng: np.random.Generator) -> Array:
     Efron (1979): n items with replacement, which is multinomial weights with equal chances.
     """
     n = len(sums)
-    made = [_multinomial(n, size, rng) @ sums for size in _pieces(draws, n)]
+    made = [_multinomial(n, size, rng) @ sums for size in split_draws(draws, n)]
     return np.concatenate(made)
 
 
@@ -212,14 +217,14 @@ def permute_sums(
     chosen = np.repeat([1.0, 0.0], [len(first), len(second)])
     made = [
         rng.permuted(np.broadcast_to(chosen, (size, len(pooled))), axis=1) @ pooled
-        for size in _pieces(draws, len(pooled))
+        for size in split_draws(draws, len(pooled))
     ]
     dealt = np.concatenate(made)
     return dealt, np.asarray(pooled.sum(axis=0) - dealt)
 
 
-def _pieces(draws: int, n: int) -> Iterator[int]:
-    """Yield the numbers of draws to make at a time."""
+def split_draws(draws: int, n: int) -> Iterator[int]:
+    """Yield the numbers of draws of `n` weights to make at a time, so that memory stays bounded."""
     most = max(1, PIECE // n)
     for start in range(0, draws, most):
         yield min(most, draws - start)

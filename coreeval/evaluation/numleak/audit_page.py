@@ -3,16 +3,14 @@
 The part on signals also stands on the page of a run's report.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from coreeval.evaluation.numleak.audit import Audit
 from coreeval.evaluation.numleak.audit_tables import (
     ROUTE_WORDS,
-    AuditRow,
     Json,
     attribution_rows,
     audit_table,
@@ -27,22 +25,20 @@ from coreeval.evaluation.numleak.defences.tradeoff import defences_view
 from coreeval.evaluation.numleak.memory_verdicts import Verdict, verdict_words
 from coreeval.evaluation.numleak.replies import Stratum
 from coreeval.evaluation.numleak.sketches import (
-    BOTTOM,
-    LEFT,
-    RIGHT,
-    TOP,
     calibration_sketch,
     gradient_sketch,
     step_sketch,
     strip_svg,
     ticks,
+    x_at,
+    y_at,
 )
 from coreeval.tools.files import write_text
 from coreeval.tools.tables import format_html
 from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
     from markupsafe import Markup
 
 
@@ -64,7 +60,8 @@ def leak_section(one: Json) -> "Markup":
     leak = one.get("leak")
     if leak is None:
         return Markup("")
-    shown = _leak_template().render(
+    template = _environment().get_template("leak/section.html.jinja")
+    shown = template.render(
         one=one,
         leak=leak,
         views=[_signal_view(each) for each in leak["signals"]],
@@ -93,15 +90,15 @@ def _signal_sketch(one: Json, column: str, words: str, slope: str, r: str) -> di
         "words": words,
         "dots": [
             {
-                "x": _x(each[column], across),
-                "y": _y(each["signal"], up),
+                "x": x_at(each[column], across),
+                "y": y_at(each["signal"], up),
                 "title": f"{each['period']}: {words} {each[column]:g}, signal {each['signal']:g}",
             }
             for each in points
         ],
-        "x_ticks": [{"at": _x(at, across), "label": f"{at:g}"} for at in ticks(across)],
-        "y_ticks": [{"at": _y(at, up), "label": f"{at:g}"} for at in ticks(up)],
-        "line": [(_x(x, across), _y(y, up)) for x, y in line],
+        "x_ticks": [{"at": x_at(at, across), "label": f"{at:g}"} for at in ticks(across)],
+        "y_ticks": [{"at": y_at(at, up), "label": f"{at:g}"} for at in ticks(up)],
+        "line": [(x_at(x, across), y_at(y, up)) for x, y in line],
         "slope": one[slope]["estimate"],
         "r": one[r]["estimate"],
     }
@@ -124,32 +121,8 @@ def _axis_range(values: Sequence[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _x(value: float, frame: tuple[float, float]) -> float:
-    return round(LEFT + (RIGHT - LEFT) * (value - frame[0]) / (frame[1] - frame[0]), 1)
-
-
-def _y(value: float, frame: tuple[float, float]) -> float:
-    return round(BOTTOM - (BOTTOM - TOP) * (value - frame[0]) / (frame[1] - frame[0]), 1)
-
-
-def _numbers_html(rows: Iterable[AuditRow], title: str = "") -> "Markup":
-    return format_html(audit_table(rows, title), "numbers small")
-
-
 @cache
-def _leak_template() -> "Template":
-    from jinja2 import Environment, StrictUndefined
-
-    file = resources.files("coreeval.evaluation.numleak.leak").joinpath("section.html.jinja")
-    made = Environment(
-        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
-    )
-    made.filters["numbers"] = _numbers_html
-    return made.from_string(file.read_text(encoding="utf-8"))
-
-
-def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
-    """Write the page of a document and the audits it was built from; text is escaped."""
+def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -161,10 +134,17 @@ def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
         trim_blocks=True,
     )
     environment.filters["percent"] = lambda share: f"{share:.0%}"
-    environment.filters["numbers"] = _numbers_html
+    environment.filters["numbers"] = lambda rows, title="": format_html(
+        audit_table(rows, title), "numbers small"
+    )
     environment.filters["in_words"] = verdict_words
     environment.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
-    page = environment.get_template("page.html.jinja")
+    return environment
+
+
+def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
+    """Write the page of a document and the audits it was built from; text is escaped."""
+    page = _environment().get_template("page.html.jinja")
     write_text(path, page.render(**_context(audits, document)))
     return path
 

@@ -6,7 +6,6 @@ null does, that are nearer than every baseline without memory, that are exact wh
 the dates in words cannot be, and that have the sign. Calibrated in docs/numleak_calibration.md.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, get_args
@@ -198,7 +197,7 @@ def _say_exactness(found: Exactness) -> VerdictReasons:
     exact = round(found.share.estimate * found.share.n)
     first = (
         f"{share(found.share)} of the answers match a published value to the last "
-        f"digit{p_text(_of(found))}: {exact} of the {found.near} that are close to one. Without "
+        f"digit{p_text(found.p)}: {exact} of the {found.near} that are close to one. Without "
         f"memory of the digits, at most {found.expected:.0%} of these would be exact."
     )
     return (first, *_say_shift(found), *_say_scale(found))
@@ -222,10 +221,6 @@ def _say_scale(found: Exactness) -> VerdictReasons:
     return (
         f"They are {found.factor:g} times the values: the model remembers them in another unit.",
     )
-
-
-def _of(found: Exactness) -> float:
-    return found.p_adjusted if math.isfinite(found.p_adjusted) else found.p_value
 
 
 def _say_dependence(case: MemoryCase) -> str:

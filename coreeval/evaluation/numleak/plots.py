@@ -30,7 +30,7 @@ from coreeval.evaluation.numleak.sketches import (
 )
 from coreeval.evaluation.numleak.statistics.measurements import Condition, Entropies
 from coreeval.evaluation.numleak.statistics.variant_comparison import AnswerPairs
-from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
+from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name, title_figure
 from coreeval.tools.formatting import format_estimate
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def draw_transmission(path: Path, found: Sequence[SignalPanel]) -> list[Path]:
             )
             pair[0].set_title(title, fontsize=8, loc="left")
             pair[0].set_ylabel("signal", fontsize=8)
-        more = f" (and {left} more)" if left > 0 else ""
-        figure.suptitle(f"The signal over truth and recall{more}", fontsize=10)
+        title_figure(figure, "The signal over truth and recall", left)
     return [path]
 
 
@@ -108,7 +107,7 @@ def draw_entropies(path: Path, audits: Sequence[Audit]) -> list[Path]:
     every = select_entropies(audits)
     if not every:
         return []
-    shown, left = every[:_MOST_ENTROPIES], max(0, len(every) - _MOST_ENTROPIES)
+    shown, left = every[:_MOST_ENTROPIES], len(every) - _MOST_ENTROPIES
     with open_figure(path, 7, 1.5 + 0.62 * len(shown)) as figure:
         panel = figure.subplots()
         for number, (_, entropy) in enumerate(shown):
@@ -126,8 +125,7 @@ def draw_entropies(path: Path, audits: Sequence[Audit]) -> list[Path]:
         handles, words = panel.get_legend_handles_labels()
         named = dict(zip(words, handles, strict=True))
         figure.legend(named.values(), named, loc="outside lower center", ncols=2, fontsize=8)
-        more = f" (and {left} more)" if left else ""
-        figure.suptitle(f"How peaked the read-out of values is{more}", fontsize=10)
+        title_figure(figure, "How peaked the read-out of values is", left)
     return [path]
 
 
@@ -155,10 +153,9 @@ def draw_variants(folder: Path, audits: Sequence[Audit]) -> list[Path]:
 
 def draw_paired(path: Path, found: Sequence[tuple[Audit, AnswerPairs]]) -> Path:
     """Draw a row for each audit: answers against published values, and error against error."""
-    shown, left = found[:_MOST_PAIRS], max(0, len(found) - _MOST_PAIRS)
+    shown, left = found[:_MOST_PAIRS], len(found) - _MOST_PAIRS
     with open_figure(path, 6.6, 0.9 + 2.9 * len(shown)) as figure:
-        more = f" (and {left} more)" if left else ""
-        figure.suptitle(f"Plain answers and step by step, same dates{more}", fontsize=10)
+        title_figure(figure, "Plain answers and step by step, same dates", left)
         grid = figure.subplots(len(shown), 2, squeeze=False)
         for (values, errors), (audit, pairs) in zip(grid, shown, strict=True):
             _value_panel(values, audit, pairs)
@@ -302,8 +299,7 @@ def _panels(
     rows = -(-len(shown) // across)
     with open_figure(path, 0.6 + 2.8 * across, 0.9 + height * rows) as figure:
         grid = figure.subplots(rows, across, squeeze=False).ravel()
-        left = len(audits) - len(shown)
-        figure.suptitle(f"{title} (and {left} more)" if left else title, fontsize=10)
+        title_figure(figure, title, len(audits) - len(shown))
         for spare in grid[len(shown) :]:
             spare.set_axis_off()
         for panel, audit in zip(grid, shown, strict=False):

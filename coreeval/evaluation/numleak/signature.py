@@ -14,6 +14,7 @@ from coreeval.evaluation.numleak.statistics.measurements import (
     Exactness,
     Metric,
     SeriesMeasurements,
+    prefer_adjusted,
 )
 from coreeval.evaluation.statistics import SIGNIFICANCE
 from coreeval.tools.formatting import format_counted, format_p_value, has_interval
@@ -176,7 +177,7 @@ class MemoryCase:
     def follows(self) -> SignaturePart:
         """Return the part on correlation: whether r exceeds what chance, era and season explain."""
         seen = self.measured
-        p = seen.p_adjusted if math.isfinite(seen.p_adjusted) else seen.p_value
+        p = prefer_adjusted(seen.p_adjusted, seen.p_value)
         holds = p <= SIGNIFICANCE
         end = "no null model explains it" if holds else "at least one null model may explain it"
         return SignaturePart(
@@ -248,16 +249,12 @@ class MemoryCase:
     @property
     def recites(self) -> bool:
         """Return whether more answers are exact than nearness explains, adjusted over all cells."""
-        found = self.exactness
-        p = found.p_adjusted if math.isfinite(found.p_adjusted) else found.p_value
-        return p <= SIGNIFICANCE
+        return self.exactness.p <= SIGNIFICANCE
 
     @property
     def chance(self) -> float:
         """The p-value of r without any knowledge of the dates; nan if unknown."""
-        seen = self.measured
-        adjusted = seen.follows_p_adjusted
-        return adjusted if math.isfinite(adjusted) else seen.follows_p
+        return prefer_adjusted(self.measured.follows_p_adjusted, self.measured.follows_p)
 
     @property
     def beside_mean(self) -> Metric:

@@ -185,13 +185,11 @@ def defence_replies_document(
     series: Mapping[str, Series],
     cutoffs: Mapping[str, date | None],
 ) -> Document | None:
-    """Return the results of all defences from replies; None if none was tried."""
-    return defences_document(measure_defences(replies, utility, series, cutoffs))
+    """Return the results of all defences as a document; None if none was tried.
 
-
-def defences_document(found: DefenceResults | None) -> Document | None:
-    """Return the results of all defences as a document; None if no defence was tried."""
-    if found is None:
+    The arguments are those of `measure_defences`.
+    """
+    if (found := measure_defences(replies, utility, series, cutoffs)) is None:
         return None
     return {
         "cells": [_part_document(cell) for cell in found.cells],

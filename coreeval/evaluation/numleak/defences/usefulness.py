@@ -18,6 +18,7 @@ from coreeval.evaluation.numleak.statistics.date_intervals import (
     UNDEFINED,
     group_by,
     jackknife,
+    jackknife_mean,
     number_keys,
     share_interval,
 )
@@ -126,8 +127,7 @@ def _score_change(
     lost: Array = np.array([scores[key] - before[key] for key in both], np.float64)
     if np.ptp(lost) == 0:  # no spread to take an interval from
         return Metric(float(lost[0]), np.nan, np.nan, len(both), len(both))
-    rows = np.stack([lost, np.ones_like(lost)], axis=1)
-    return jackknife(rows, len(both), lambda sums: sums[..., 0] / sums[..., 1])
+    return jackknife_mean(lost)
 
 
 def _question_key(one: UtilityReply) -> tuple[str, ...]:

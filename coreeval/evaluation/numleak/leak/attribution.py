@@ -31,15 +31,15 @@ from coreeval.evaluation.numleak.statistics.date_intervals import (
 from coreeval.evaluation.numleak.statistics.measurements import AuditSettings, Metric
 from coreeval.evaluation.numleak.statistics.metrics import NO_SPREAD
 from coreeval.evaluation.statistics import (
-    LEVEL,
-    PIECE,
     Array,
     StatisticReplicates,
     bootstrap_sums,
     influence_of,
     leave_one_out,
     make_estimate,
+    middle_range,
     permutation_p,
+    split_draws,
 )
 
 
@@ -253,8 +253,7 @@ class SignalMeasures:
             return _NO_PERMUTATION, _NO_PERMUTATION
         s, both = self._rows[:, 1], self._rows[:, [3, 2]]
         rng = np.random.default_rng(self._settings.seed)
-        most = max(1, PIECE // self._dates)
-        sizes = [min(most, PERMUTATIONS - start) for start in range(0, PERMUTATIONS, most)]
+        sizes = split_draws(PERMUTATIONS, self._dates)
         drawn = np.concatenate(
             [rng.permuted(np.tile(s, (size, 1)), axis=1) @ both for size in sizes]
         )
@@ -265,8 +264,8 @@ class SignalMeasures:
         return truth, recall
 
     def _permute_slope(self, seen: float, drawn: Array, *, over: int) -> SlopePermutation:
-        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) * self.unit(over)
-        return SlopePermutation(float(low), float(high), permutation_p(seen, drawn), len(drawn))
+        low, high = (end * self.unit(over) for end in middle_range(drawn))
+        return SlopePermutation(low, high, permutation_p(seen, drawn), len(drawn))
 
     def _jackknife(self, figure: CovarianceStatistic, scale: IntervalScale) -> Metric:
         if not self._varies:

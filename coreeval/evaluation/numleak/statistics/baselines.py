@@ -27,6 +27,7 @@ from coreeval.evaluation.numleak.statistics.date_intervals import (
     all_vary,
     collect_answers,
     jackknife,
+    saved_share,
     share_interval,
     standardise,
 )
@@ -118,14 +119,15 @@ def _score_baseline(
     guessed = np.array([guess[period] for period in answers.periods])[answers.date]
     error, other = answers.error, np.abs(guessed - answers.truth)
     hits, other_hits = mark_near(error, tolerance), mark_near(other, tolerance)
-    sums = answers.per_date(np.ones_like(error), error, other, hits, other_hits)
+    errors = answers.per_date(error, other)
+    sums = answers.per_date(hits - other_hits, np.ones_like(error))
     n = len(error)
     return Baseline(
         pearson_r=correlation(guessed, answers.truth),
         mae=float(other.mean()),
         within_tolerance=float(other_hits.mean()),
         partial_r=_partial(answers, guessed),
-        gain=jackknife(sums, n, _gain, RATIO),
+        gain=jackknife(errors, n, saved_share, RATIO),
         within_gain=jackknife(sums, n, _within_gain),
     )
 
@@ -151,14 +153,8 @@ def _partial_r(sums: Array) -> Array:
     return np.where(varies, np.clip(r, -1, 1), 0.0)
 
 
-def _gain(sums: Array) -> Array:
-    """Return 1 - MAE / MAE of the baseline; nan if the baseline makes no error."""
-    wrong = sums[..., 2] > 0
-    return np.where(wrong, 1 - sums[..., 1] / np.where(wrong, sums[..., 2], 1.0), np.nan)
-
-
 def _within_gain(sums: Array) -> Array:
-    return np.asarray((sums[..., 3] - sums[..., 4]) / sums[..., 0])
+    return np.asarray(sums[..., 0] / sums[..., 1])
 
 
 NEAR_DIGITS: Final = (50, 25, 10, 5, 2)

@@ -152,6 +152,21 @@ def jackknife(sums: Array, n: int, statistic: Statistic, scale: IntervalScale = 
     return Metric(value, float(low), float(high), n, dates)
 
 
+def jackknife_mean(values: Array) -> Metric:
+    """Return the mean of one number for each date, with the jackknife's interval."""
+    sums = np.stack([values, np.ones_like(values)], axis=1)
+    return jackknife(sums, len(values), lambda rows: np.asarray(rows[..., 0] / rows[..., 1]))
+
+
+def saved_share(sums: Array) -> Array:
+    """Return 1 - error / error of a guess, from their sums in the first two columns of `sums`.
+
+    nan if the guess makes no error.
+    """
+    wrong = sums[..., 1] > 0
+    return np.where(wrong, 1 - sums[..., 0] / np.where(wrong, sums[..., 1], 1.0), np.nan)
+
+
 def mean_interval(totals: Array, counts: Array, settings: AuditSettings) -> Metric:
     """Return a bootstrap-t mean of non-negative numbers, from each date's sum and count.
 

@@ -60,7 +60,12 @@ from coreeval.evaluation.numleak.statistics.nulls import (
     shuffle_nulls,
     sibling_null,
 )
-from coreeval.evaluation.statistics import LEVEL, Array, adjust_benjamini_hochberg, bootstrap_sums
+from coreeval.evaluation.statistics import (
+    Array,
+    adjust_benjamini_hochberg,
+    bootstrap_sums,
+    middle_range,
+)
 
 OTHER_UNIT: Final = 30.0
 """Ratio of answers to truths from which, like its inverse, another unit is suspected.
@@ -281,7 +286,7 @@ def _redraw_expected(
 def _percentile(
     value: float, drawn: Array, n: int, dates: int, *, within: tuple[float, float]
 ) -> Metric:
-    low, high = np.clip(np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]), *within)
+    low, high = np.clip(middle_range(drawn), *within)
     return Metric(value, float(low), float(high), n, dates)
 
 

@@ -28,7 +28,7 @@ from coreeval.evaluation.numleak.statistics.date_intervals import (
     UNDEFINED,
     difference_interval,
     group_by,
-    jackknife,
+    jackknife_mean,
     mean_interval,
     share_interval,
 )
@@ -38,8 +38,8 @@ from coreeval.evaluation.numleak.statistics.measurements import (
     Entropies,
     Metric,
 )
-from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
-from coreeval.evaluation.statistics import LEVEL, Array, permute_sums
+from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name, title_figure
+from coreeval.evaluation.statistics import Array, middle_range, permute_sums
 from coreeval.schema import Value
 from coreeval.tasks.kinds import is_encodable
 
@@ -61,7 +61,7 @@ def compare_entropies(
         series=first,
         fictitious=second,
         difference=difference_interval(second.mean, first.mean)
-        if _both(first, second)
+        if first.bits and second.bits
         else UNDEFINED,
         p_value=_permutation_p(first.bits, second.bits, settings),
     )
@@ -130,12 +130,7 @@ def _median_entropy(dates: Sequence[Array], settings: AuditSettings) -> Metric:
     rng = np.random.default_rng(settings.seed)
     drawn = rows[rng.integers(len(rows), size=(settings.draws, len(rows)))]
     medians = np.nanmedian(drawn.reshape(settings.draws, -1), axis=1)
-    low, high = np.quantile(medians, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Metric(value, float(low), float(high), n, len(dates))
-
-
-def _both(first: Condition, second: Condition) -> bool:
-    return bool(first.bits and second.bits)
+    return Metric(value, *middle_range(medians), n, len(dates))
 
 
 def _permutation_p(
@@ -260,8 +255,6 @@ class CandidateRanking:
 
     The most common winner comes first. A win of a neighbouring date's value means that dates are
     told apart less well than series.
-
-    The value of a neighbouring date among them: dates are told apart less well than the series.
     """
     left_out: tuple[RankingExclusion, ...]
 
@@ -320,7 +313,7 @@ def _make_ranking(
         p_value=_hits_p_value(int(np.count_nonzero(first)), 1 / sizes),
         mean_rank=mean_interval(ranks, ones, settings),
         chance_rank=_mean_or_nan((sizes + 1) / 2),
-        mean_gap=jackknife(np.stack([gaps, ones], axis=1), len(found), _ratio),
+        mean_gap=jackknife_mean(gaps),
         lost_to=dict(_lost_to(found)),
         left_out=tuple(bad for _, those in each for bad in those),
     )
@@ -347,10 +340,6 @@ def _mean_or_nan(values: Array) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _ratio(sums: Array) -> Array:
-    return np.asarray(sums[..., 0] / sums[..., 1])
-
-
 _MOST: Final = 40
 """The largest number of rows in a plot."""
 
@@ -371,8 +360,7 @@ def draw_rankings(path: Path, found: Sequence[CandidateRanking]) -> list[Path]:
         second.set_xlabel("log-probability, true minus best other")
         first.set_yticks(range(len(shown)), [_ranking_name(one) for one in shown])
         first.set_ylim(len(shown) - 0.5, -0.5)
-        more = f" (and {left} more)" if left else ""
-        figure.suptitle(f"How probable the true value is beside others{more}", fontsize=10)
+        title_figure(figure, "How probable the true value is beside others", left)
     return [path]
 
 

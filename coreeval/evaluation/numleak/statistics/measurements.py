@@ -7,7 +7,7 @@ the series being what it is.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import nan
+from math import isfinite, nan
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.numleak.replies import Status, Stratum
@@ -192,6 +192,16 @@ class Exactness(NamedTuple):
 
     nan before `adjust_together`.
     """
+
+    @property
+    def p(self) -> float:
+        """The adjusted p-value if it is known, otherwise the plain one."""
+        return prefer_adjusted(self.p_adjusted, self.p_value)
+
+
+def prefer_adjusted(adjusted: float, plain: float) -> float:
+    """Return an adjusted p-value if it is known, otherwise the plain one."""
+    return adjusted if isfinite(adjusted) else plain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,7 @@ from coreeval.evaluation.numleak.statistics.metrics import (
     pearson_r,
     within_tolerance,
 )
-from coreeval.evaluation.statistics import LEVEL, PIECE, Array
+from coreeval.evaluation.statistics import Array, middle_range, split_draws
 
 ERA_DATES: Final = 4
 """The number of consecutive asked dates that are shuffled among themselves.
@@ -138,9 +138,8 @@ def _orders(strata: Indices, draws: int, rng: np.random.Generator) -> Iterator[I
     """Yield permutations within strata, several rows at a time."""
     dates = len(strata)
     places = np.argsort(strata, kind="stable")
-    most = max(1, PIECE // dates)
-    for start in range(0, draws, most):
-        keys = rng.random((min(most, draws - start), dates)) + strata
+    for size in split_draws(draws, dates):
+        keys = rng.random((size, dates)) + strata
         order = np.empty(keys.shape, np.intp)
         order[:, places] = np.argsort(keys, axis=1)
         yield order
@@ -161,9 +160,8 @@ def _compare_draws(observed: float, drawn: Array, *, lower: bool = False) -> Cha
     if np.isnan(observed) or np.isnan(drawn).any():
         return Chance(observed, *[float("nan")] * 4)
     ahead = (observed - drawn) if lower else (drawn - observed)
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     as_good = (1 + int(np.count_nonzero(ahead >= -_EXACT))) / (1 + len(drawn))
-    return Chance(observed, float(drawn.mean()), float(low), float(high), as_good)
+    return Chance(observed, float(drawn.mean()), *middle_range(drawn), as_good)
 
 
 LEAST_VALUES: Final = 20
@@ -208,13 +206,10 @@ def _draw_paths(answers: Answers, values: SeriesValues, settings: AuditSettings)
     level = np.array([values[period] for period in ordered])
     seasons, months = _season_of(values)
     rng = np.random.default_rng(settings.seed)
-    left, most = min(settings.draws, MOST_PATHS), max(1, PIECE // len(level))
-    while left > 0:
-        size = min(left, most)
+    for size in split_draws(min(settings.draws, MOST_PATHS), len(level)):
         drawn = _without_phase(level - seasons[months], size, rng)[:, asked]
         dealt = rng.permuted(np.broadcast_to(seasons, (size, len(seasons))), axis=1)
         yield drawn + dealt[:, months[asked]]
-        left -= size
 
 
 def _season_of(values: SeriesValues) -> tuple[Array, "np.ndarray[tuple[int], np.dtype[np.intp]]"]:
@@ -283,9 +278,8 @@ def sibling_null(
 
 def _draw_choices(count: Indices, settings: AuditSettings) -> Iterator[Indices]:
     rng = np.random.default_rng(settings.seed)
-    most = max(1, PIECE // len(count))
-    for start in range(0, settings.draws, most):
-        yield rng.integers(count, size=(min(most, settings.draws - start), len(count)))
+    for size in split_draws(settings.draws, len(count)):
+        yield rng.integers(count, size=(size, len(count)))
 
 
 def _score_rows(said: Array, truth: Array, tolerance: float) -> NullDraws:

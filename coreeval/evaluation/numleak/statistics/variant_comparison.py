@@ -24,7 +24,9 @@ from coreeval.evaluation.numleak.statistics.date_intervals import (
     collect_answers,
     group_by,
     jackknife,
+    jackknife_mean,
     number_keys,
+    saved_share,
     share_interval,
     standardise,
 )
@@ -113,8 +115,8 @@ def compare_variant(
         own=there(own),
         plain=there(plain),
         pearson_r=_r_difference(pairs),
-        mae=_mean(after - before),
-        within_tolerance=_mean(hits),
+        mae=jackknife_mean(after - before),
+        within_tolerance=jackknife_mean(hits),
         worse=share_interval(after > before + _SAME, each),
         better=share_interval(after < before - _SAME, each),
     )
@@ -123,13 +125,6 @@ def compare_variant(
 def _mean_by_date(answers: Answers) -> dict[Period, float]:
     means = answers.means(answers.estimate).tolist()
     return dict(zip(answers.periods, means, strict=True))
-
-
-def _mean(values: Array) -> Metric:
-    if not len(values):
-        return UNDEFINED
-    sums = np.stack([np.ones(len(values)), values], axis=1)
-    return jackknife(sums, len(values), lambda rows: np.asarray(rows[..., 1] / rows[..., 0]))
 
 
 def _r_difference(pairs: AnswerPairs) -> Metric:
@@ -372,18 +367,12 @@ class _ContinuationTable:
         if not len(self._truth):
             return UNDEFINED
         errors = np.abs(self.said - self._truth), np.abs(guess - self._truth)
-        return jackknife(_sums(errors, self._window), len(self._truth), _saving, RATIO)
+        return jackknife(_sums(errors, self._window), len(self._truth), saved_share, RATIO)
 
 
 def _sums(columns: Sequence[Array], window: Indices) -> Array:
     sums = [np.bincount(window, weights=each) for each in columns]
     return np.stack(sums, axis=1).astype(np.float64)
-
-
-def _saving(sums: Array) -> Array:
-    """Return 1 - error / error of the guess; nan if the guess makes no error."""
-    wrong = sums[..., 1] > 0
-    return np.where(wrong, 1 - sums[..., 0] / np.where(wrong, sums[..., 1], 1.0), np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
