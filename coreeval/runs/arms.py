@@ -1,7 +1,6 @@
 """The arms and their provenance as Parquet, which `datasets` and every other reader can open."""
 
 import hashlib
-import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from coreeval.config.base import is_split_name
 from coreeval.errors import ConfigError
 from coreeval.schema import Arm, Evidence, Freshness, Label, ReplacedFact, Task, Triple
 from coreeval.tasks import kind_of
+from coreeval.tools.chunks import chunks
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
@@ -152,7 +152,7 @@ def arm_row(task: Task, ended: SampleResult, fields: Mapping[str, str]) -> Parqu
 
 def fact_rows(store: RunStore, sample_id: str | None = None) -> Iterator[ParquetRow]:
     """Yield the rows of provenance of one sample or of all, in the benchmark's order."""
-    for chunk in _chunks(store.facts(sample_id)):
+    for chunk in chunks(store.facts(sample_id), FACTS_AT_A_TIME):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
         evidence = store.history.evidence([fact.evidence_id for fact in chunk])
         kept = store.carry_over.ids_from_release(fact.sample_id for fact in chunk)
@@ -169,7 +169,7 @@ def fact_rows(store: RunStore, sample_id: str | None = None) -> Iterator[Parquet
 
 def iter_used_evidence(store: RunStore) -> Iterator[tuple[str, Evidence]]:
     """Yield the sample and evidence of each replaced fact, in the benchmark's order."""
-    for chunk in _chunks(store.facts()):
+    for chunk in chunks(store.facts(), FACTS_AT_A_TIME):
         evidence = store.history.evidence([fact.evidence_id for fact in chunk])
         yield from ((fact.sample_id, evidence[fact.evidence_id]) for fact in chunk)
 
@@ -263,9 +263,3 @@ def class_label_metadata(task: Task, columns: ParquetColumns) -> dict[str, str]:
 
 def _value(dtype: str) -> dict[str, str]:
     return {"dtype": dtype, "_type": "Value"}
-
-
-def _chunks(facts: Iterable[ReplacedFact]) -> Iterator[list[ReplacedFact]]:
-    iterator = iter(facts)
-    while chunk := list(itertools.islice(iterator, FACTS_AT_A_TIME)):
-        yield chunk

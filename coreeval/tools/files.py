@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any, Final, Literal
 
 from coreeval.errors import RunLocked
+from coreeval.tools.chunks import chunks
 
 
 @contextmanager
@@ -243,7 +244,7 @@ def write_parquet(
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     schema, count = schema.with_metadata(dict(metadata)), 0
     with replacing(path) as draft, pq.ParquetWriter(draft, schema) as writer:
-        for chunk in _group_rows(rows):
+        for chunk in chunks(rows, ROW_GROUP):
             writer.write_table(pa.Table.from_pylist(chunk, schema=schema))
             count += len(chunk)
     return count
@@ -376,12 +377,6 @@ def _is_chosen(batch: Any, ids: Sequence[str]) -> Any:  # noqa: ANN401 - pyarrow
         raise ValueError("its ids are not texts")
     known = pc.is_in(column.dictionary, pa.array(ids, pa.string()))
     return pc.fill_null(pc.take(known, column.indices), False)
-
-
-def _group_rows(rows: Iterable[ParquetRow]) -> Iterator[list[ParquetRow]]:
-    iterator = iter(rows)
-    while chunk := list(itertools.islice(iterator, ROW_GROUP)):
-        yield chunk
 
 
 def path_to_text(path: PurePath | str) -> str:

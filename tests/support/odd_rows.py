@@ -14,6 +14,6 @@ def odd_row(run: Path) -> str:
     for each in (files, files.control):
         if each.store.exists():
             with RunStore.open(each.store, now=utc_now) as store:
-                if odd := find_odd_row(store._file.engine):
+                if odd := find_odd_row(store.engine):
                     return odd
     return ""

@@ -9,6 +9,6 @@ from coreeval.tools.stores.run_store import RunStore
 
 async def replace_result(store: RunStore, result: Result) -> None:
     """Store a result in the place of the one that a sample has."""
-    with store._file.engine.begin() as connection:
+    with store.engine.begin() as connection:
         connection.execute(delete(t.results).where(t.results.c.sample_id == result.sample_id))
     await store.commit(result)

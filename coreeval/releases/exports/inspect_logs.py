@@ -1,7 +1,6 @@
 """Inspect logs of a run: an evaluation for each target and arm, with steps and calls as events."""
 
 import hashlib
-import itertools
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -42,6 +41,7 @@ from coreeval.releases.exports.material import Material, task_slug
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence
 from coreeval.tasks.kinds import find_kind, title_fields
+from coreeval.tools.chunks import chunks
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
@@ -268,7 +268,7 @@ def write_logs(material: Material, folder: Path) -> int:
         RunStore.open(files.require_store(), now=utc_now) as store,
         _open_calls(manifest) as calls,
     ):
-        for number, chunk in enumerate(_chunks(store.sample_results())):
+        for number, chunk in enumerate(chunks(store.sample_results(), SAMPLES_AT_A_TIME)):
             samples = [build_sample(store, calls, ended) for ended in chunk]
             log = _build_log(material, manifest, samples, number)
             name = f"{material.moment:%Y-%m-%dT%H-%M-%S+00-00}_{task_slug(material.name)}-refresh"
@@ -286,11 +286,6 @@ def _open_calls(manifest: Manifest) -> Iterator[CallStore | None]:
         return
     with closing(open_calls(path)) as store:
         yield store
-
-
-def _chunks(ended: Iterator[SampleResult]) -> Iterator[list[SampleResult]]:
-    while chunk := list(itertools.islice(ended, SAMPLES_AT_A_TIME)):
-        yield chunk
 
 
 def _build_log(

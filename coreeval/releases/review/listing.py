@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Literal
 
 from coreeval.releases.release import hash_texts
@@ -22,6 +22,7 @@ from coreeval.releases.review.persons import (
     read_notes,
 )
 from coreeval.schema import Evidence, ReplacedFact
+from coreeval.tools.chunks import chunks
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
 
@@ -105,7 +106,7 @@ def _cases(store: RunStore, remarks: Mapping[str, Remarks]) -> Iterator[_Case]:
     known = read_notes(store)
     facts = {key: tuple(rows) for key, rows in groupby(store.facts(), lambda row: row.sample_id)}
     ended = store.sample_results(["accepted", "unsafe"])
-    while some := list(islice(ended, _BATCH)):
+    for some in chunks(ended, _BATCH):
         ids = {fact.evidence_id for one in some for fact in facts.get(one.sample.id, ())}
         evidence = _evidence(store, sorted(ids))
         for one in some:

@@ -132,13 +132,6 @@ def _parse_day(year: str, month: str, day: str) -> datetime | None:
         return None
 
 
-def plausible_time(stated_at: datetime | None, crawled_at: datetime) -> datetime | None:
-    """Return the stated publication time if it is plausible; never later than the crawl."""
-    if stated_at is None or not OLDEST <= stated_at <= crawled_at + CLOCK_SKEW:
-        return None
-    return min(stated_at, crawled_at)
-
-
 _TRACKING = re.compile(
     r"utm_\w+|fbclid|gclid|dclid|msclkid|yclid|igshid|mc_cid|mc_eid|cmp|cmpid|cid|ocid|ref|ref_src|"
     r"smid|sref|src|source|rss|feed|amp|outputtype|output|ito|ns_\w+|at_\w+|partner|share|xtor"
@@ -270,15 +263,6 @@ def _members(raw: IO[bytes]) -> Iterator[IO[bytes]]:
                     yield stream
 
 
-def detect_kind(path: Path) -> Kind | None:
-    """Return the kind of a file by its first lines; None if it does not contain articles.
-
-    Raises:
-        FileDamage: not even its first line can be decompressed.
-    """
-    return classify_lines(first_lines(path))
-
-
 def classify_lines(first: list[bytes]) -> Kind | None:
     """Return the kind of a file with these first lines; None if it does not contain articles."""
     if any(_is_gkg(line) for line in first):
@@ -365,6 +349,12 @@ gdelt §5)."""
 
 
 _STRAY = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
+
+
+def read_text_field(row: Mapping[str, object], key: str) -> str:
+    """Return a text in a row; "" if it is missing or of another type."""
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def parse_lenient_json(text: str) -> dict[str, object] | None:

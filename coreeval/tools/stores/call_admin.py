@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Engine, delete, select
 
 from coreeval.errors import RunError, RunLocked
+from coreeval.tools.chunks import chunks
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores import sqlite as stores
 from coreeval.tools.stores.batch_records import OPEN_STAGES
@@ -340,6 +340,5 @@ def delete_garbage(connection: Connection, waste: Garbage) -> None:
 
 
 def _delete(connection: Connection, column: "Column[str]", values: Sequence[str]) -> None:
-    left = iter(values)
-    while some := list(islice(left, AT_ONCE)):
+    for some in chunks(values, AT_ONCE):
         connection.execute(delete(column.table).where(column.in_(some)))

@@ -9,12 +9,13 @@ import asyncio
 import math
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Engine, bindparam, delete, func, select, text, update
 
+from coreeval.tools.chunks import chunks
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_records import (
     LIVE,
@@ -192,7 +193,7 @@ class CallBatches:
     def most_usd(self, keys: Sequence[str]) -> float | None:
         """Return the most that queued questions can cost together; None if that is not known."""
         c, total = t.batch_requests.c, None
-        for some in _chunks(keys):
+        for some in chunks(keys, _ROWS_AT_ONCE):
             query = select(func.sum(c.most_usd)).where(c.payer == self._payer, c.key.in_(some))
             with self._engine.connect() as connection:
                 found = connection.scalar(query)
@@ -399,8 +400,3 @@ class CallBatches:
 
     async def _write(self, writes: list[Write]) -> None:
         await asyncio.wrap_future(self._writer.submit(writes, lasting=True))
-
-
-def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    for first in range(0, len(keys), _ROWS_AT_ONCE):
-        yield keys[first : first + _ROWS_AT_ONCE]

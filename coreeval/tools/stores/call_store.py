@@ -23,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from coreeval.errors import CoreEvalError, RunStateError
+from coreeval.tools.chunks import chunks
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_writer import BatchWriter, Write
 from coreeval.tools.stores.call_batches import CallBatches
@@ -174,8 +175,8 @@ class CallStore:
     def count_missing(self, keys: Sequence[str]) -> int:
         """Return the number of these keys without a row."""
         there = 0
-        for first in range(0, len(keys), _READ_AT_ONCE):
-            asked = t.calls.c.key.in_(keys[first : first + _READ_AT_ONCE])
+        for some in chunks(keys, _READ_AT_ONCE):
+            asked = t.calls.c.key.in_(some)
             with self._engine.connect() as connection:
                 there += connection.scalar(select(func.count()).where(asked)) or 0
         return len(keys) - there

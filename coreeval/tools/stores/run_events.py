@@ -9,10 +9,11 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 
 from coreeval.schema import Rung
+from coreeval.tools.chunks import chunks
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.batch_writer import Write
 from coreeval.tools.stores.prepared_statements import LookupStatement
-from coreeval.tools.stores.run_file import RunFile, chunks
+from coreeval.tools.stores.run_file import CHUNK, RunFile
 from coreeval.tools.stores.sqlite import Row
 
 
@@ -93,7 +94,7 @@ class RunEvents:
         known = t.searches.c
         write = update(t.searches).where(known.sample_id == bindparam("sample"))
         with self._file.engine.begin() as connection:
-            for some in chunks(rows):
+            for some in chunks(rows, CHUNK):
                 connection.execute(write.values(dealt=bindparam("keys")), some)
 
     def list_without_passages(self) -> list[str]:

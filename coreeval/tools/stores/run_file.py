@@ -4,7 +4,6 @@ The evidence of samples that were kept from a release lies apart from what this 
 which is whole and comes first.
 """
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -207,13 +206,6 @@ class FirstResult:
         if self._facts:
             self._file.put[t.facts].run(connection, self._facts)
         return len(rows) + len(self._facts)
-
-
-def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
-    """Yield rows in lists of `CHUNK` rows."""
-    iterator = iter(rows)
-    while chunk := list(itertools.islice(iterator, CHUNK)):
-        yield chunk
 
 
 class RunCarryOver:

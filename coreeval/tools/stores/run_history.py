@@ -15,10 +15,11 @@ from sqlalchemy import Update, bindparam, case, func, select, update
 
 from coreeval.errors import DatasetError, RunError
 from coreeval.schema import Evidence, RoleName, Sample, TrainEnd, Verdict
+from coreeval.tools.chunks import chunks
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.batch_writer import Write
 from coreeval.tools.stores.prepared_statements import LookupStatement
-from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks
+from coreeval.tools.stores.run_file import CHUNK, RunCarryOver, RunFile
 from coreeval.tools.stores.run_tables import CallRow, StepNote, StepRecord, TrainItem
 from coreeval.tools.stores.sqlite import Row
 
@@ -304,7 +305,7 @@ class RunTrain:
             connection.execute(t.train_items.insert(), rows)
 
     def _refuse_taken(self, ids: Sequence[str]) -> None:
-        for some in chunks(ids):
+        for some in chunks(ids, CHUNK):
             for (taken,) in self._file.tuples(
                 select(t.samples.c.id).where(t.samples.c.id.in_(some))
             ):

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
-from sqlalchemy import Text, bindparam, cast, delete, func, insert, select
+from sqlalchemy import Engine, Text, bindparam, cast, delete, func, insert, select
 
 from coreeval.schema import (
     BadRow,
@@ -24,6 +23,7 @@ from coreeval.schema import (
     Result,
     Sample,
 )
+from coreeval.tools.chunks import chunks
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.batch_writer import Write
@@ -34,10 +34,10 @@ from coreeval.tools.stores.run_correctness import TargetAnswers
 from coreeval.tools.stores.run_events import RunEvents
 from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import (
+    CHUNK,
     FirstResult,
     RunCarryOver,
     RunFile,
-    chunks,
     to_fact_row,
     to_result_row,
 )
@@ -56,76 +56,34 @@ _KEPT_SAMPLES = 1024
 BenchmarkRow = Sample | BadRow | ReleaseSample
 
 
-class RunStore:
-    """All data of one run, in run.db.
+class RunStore(RunFile):
+    """All data of one run, in run.db; the arguments are those of `RunFile`."""
 
-    Args:
-        file: The open file.
-    """
-
-    def __init__(self, file: RunFile) -> None:
-        self._file = file
+    def __init__(self, engine: Engine, *, now: Clock, rests_on: Path | None = None) -> None:
+        super().__init__(engine, now=now, rests_on=rests_on)
         self._samples = dict[str, Sample]()
         """Samples that were read last, by id; they never change."""
-        self.carry_over = RunCarryOver(file)
-        self.history = RunHistory(file, self.carry_over)
-        self.train = RunTrain(file)
-        self.events = RunEvents(file)
-        self.figures = RunFigures(file)
-        self.inputs = RunInputs(file)
-
-    @classmethod
-    def open(cls, path: Path, *, now: Clock, rests_on: Path | None = None) -> Self:
-        """Open or create the store; the arguments and errors are those of `RunFile.open`."""
-        return cls(RunFile.open(path, now=now, rests_on=rests_on))
-
-    @staticmethod
-    def create(path: Path) -> None:
-        """Create a store in PostgreSQL; see `RunFile.create`."""
-        RunFile.create(path)
-
-    def hold(self) -> None:
-        """Keep other processes from working on the run; see `RunFile.hold`."""
-        self._file.hold()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file; see `explain_fault` for errors."""
-        self._file.__exit__(kind, error, trace)
-
-    def explain_fault(self, error: BaseException | None) -> None:
-        """Report a reader's error as damage if the store has an invalid row.
-
-        Raises:
-            RunCorrupt: the store has an invalid row.
-        """
-        self._file.explain_fault(error)
-
-    def close(self) -> None:
-        """Write the queue and close the file."""
-        self._file.close()
+        self.carry_over = RunCarryOver(self)
+        self.history = RunHistory(self, self.carry_over)
+        self.train = RunTrain(self)
+        self.events = RunEvents(self)
+        self.figures = RunFigures(self)
+        self.inputs = RunInputs(self)
 
     @property
     def listing(self) -> SampleListing:
         """The samples as a list, and the totals of the run."""
-        return SampleListing(self._file.engine)
+        return SampleListing(self.engine)
 
     @property
     def target_answers(self) -> TargetAnswers:
         """The answers of targets about each sample, for readers."""
-        return TargetAnswers(self._file.engine)
+        return TargetAnswers(self.engine)
 
     @property
     def sample_states(self) -> SampleStates:
         """The states of the samples, for comparing two runs."""
-        return SampleStates(self._file.engine)
+        return SampleStates(self.engine)
 
     # -- samples --------------------------------------------------------------------------------
 
@@ -134,8 +92,8 @@ class RunStore:
 
         A sample that is kept from a release is stored with its result.
         """
-        with self._file.engine.begin() as connection:
-            for chunk in chunks(_first_samples(rows, limit)):
+        with self.engine.begin() as connection:
+            for chunk in chunks(_first_samples(rows, limit), CHUNK):
                 kept = [row for row in chunk if isinstance(row, ReleaseSample)]
                 samples = [row.sample if isinstance(row, ReleaseSample) else row for row in chunk]
                 good = [row.model_dump() for row in samples if isinstance(row, Sample)]
@@ -169,18 +127,18 @@ class RunStore:
 
     @cached_property
     def _sample_lookup(self) -> LookupStatement:
-        return self._file.prepare_lookup(select(*_SAMPLE).where(t.samples.c.id == bindparam("id")))
+        return self.prepare_lookup(select(*_SAMPLE).where(t.samples.c.id == bindparam("id")))
 
     def sample_ids(self) -> list[str]:
         """Return the ids of all samples, in the benchmark's order."""
         query = select(t.samples.c.id).order_by(t.samples.c.seq)
-        with self._file.engine.connect() as connection:
+        with self.engine.connect() as connection:
             return list(connection.execute(query).scalars())
 
     def iter_texts(self) -> Iterator[tuple[str, str]]:
         """Yield each sample's id with its texts in one string, in the benchmark's order."""
         query = select(t.samples.c.id, cast(t.samples.c.fields, Text)).order_by(t.samples.c.seq)
-        return self._file.tuples(query)
+        return self.tuples(query)
 
     def pending(self) -> list[str]:
         """Return the ids of samples without a result, in the benchmark's order."""
@@ -190,17 +148,17 @@ class RunStore:
             .where(t.results.c.sample_id.is_(None))
             .order_by(t.samples.c.seq)
         )
-        with self._file.engine.connect() as connection:
+        with self.engine.connect() as connection:
             return list(connection.execute(query).scalars())
 
     def total(self) -> int:
         """Return the number of samples."""
-        return self._file.count(select(func.count()).select_from(t.samples))
+        return self.count(select(func.count()).select_from(t.samples))
 
     def bad_rows(self) -> list[BadRow]:
         """Return the lines that were not valid samples."""
         columns = [t.bad_rows.c[name] for name in BadRow.model_fields]
-        return [BadRow.model_validate(row) for row in self._file.rows(select(*columns))]
+        return [BadRow.model_validate(row) for row in self.rows(select(*columns))]
 
     # -- results --------------------------------------------------------------------------------
 
@@ -215,12 +173,12 @@ class RunStore:
                 written.
             RunError: the store cannot be written to.
         """
-        row = to_result_row(result, self._file.stamp())
+        row = to_result_row(result, self.stamp())
         facts = [to_fact_row(n, fact) for n, fact in enumerate(result.facts)]
-        written = self._file.submit([(FirstResult(self._file, facts), [row])])
+        written = self.submit([(FirstResult(self, facts), [row])])
         is_first = await asyncio.wrap_future(written) > 0
-        if self._file.lost:
-            raise self._file.lost
+        if self.lost:
+            raise self.lost
         return is_first
 
     def keep(self, kept: Sequence[ReleaseSample]) -> None:
@@ -231,8 +189,8 @@ class RunStore:
             RunError: the store cannot be written to.
         """
         ids = [one.result.sample_id for one in kept]
-        self._file.submit([(delete(t.facts).where(t.facts.c.sample_id.in_(ids)), None)]).result()
-        with self._file.engine.begin() as connection:
+        self.submit([(delete(t.facts).where(t.facts.c.sample_id.in_(ids)), None)]).result()
+        with self.engine.begin() as connection:
             self.carry_over.write(connection, kept)
 
     def counts(self) -> dict[str, int]:
@@ -242,9 +200,9 @@ class RunStore:
             RunCorrupt: a stored outcome is not a valid outcome.
         """
         query = select(t.results.c.outcome, func.count()).group_by(t.results.c.outcome)
-        found: dict[str, int] = dict(self._file.tuples(query))
+        found: dict[str, int] = dict(self.tuples(query))
         for odd in found.keys() - set(get_args(Outcome)):  # such a run would never be complete
-            raise odd_row_error(self._file.engine, f"results with the outcome {str(odd)[:80]!r}")
+            raise odd_row_error(self.engine, f"results with the outcome {str(odd)[:80]!r}")
         return found
 
     def sample_results(self, outcomes: Sequence[str] = ()) -> Iterator[SampleResult]:
@@ -256,14 +214,14 @@ class RunStore:
         )
         if outcomes:
             query = query.where(t.results.c.outcome.in_(outcomes))
-        for row in self._file.stream(query):
+        for row in self.stream(query):
             sample = Sample.model_validate({name: row[name] for name in Sample.model_fields})
             rest = {column.name: row[column.name] for column in _RESULT}
             yield SampleResult(sample=sample, result=Result.model_validate(rest))
 
     def result(self, sample_id: str) -> Result | None:
         """Return the result of one sample with its replaced facts; None while it is open."""
-        for row in self._file.rows(select(*_RESULT).where(t.results.c.sample_id == sample_id)):
+        for row in self.rows(select(*_RESULT).where(t.results.c.sample_id == sample_id)):
             facts = tuple(self.facts(sample_id))
             return Result.model_validate({**row, "facts": facts})
         return None
@@ -277,7 +235,7 @@ class RunStore:
         )
         if sample_id is not None:
             query = query.where(t.facts.c.sample_id == sample_id)
-        for row in self._file.stream(query):
+        for row in self.stream(query):
             row.pop("ord")
             yield ReplacedFact.model_validate(row)
 
@@ -289,12 +247,12 @@ class RunStore:
         query = select(*columns).where(t.results.c.outcome == "accepted")
         if samples is not None:
             query = query.where(t.results.c.sample_id.in_(samples))
-        for sample_id, known in self._file.tuples(query):
+        for sample_id, known in self.tuples(query):
             yield sample_id, known and Freshness.model_validate(known)
 
     def labels(self) -> Iterator[tuple[str, str, Outcome]]:
         """Stream the id, label name and outcome of finished samples, in the benchmark's order."""
-        return self._file.tuples(
+        return self.tuples(
             select(t.samples.c.id, t.samples.c.label_text, t.results.c.outcome)
             .join(t.results, t.results.c.sample_id == t.samples.c.id)
             .order_by(t.samples.c.seq)
@@ -302,7 +260,7 @@ class RunStore:
 
     def clusters(self) -> Iterator[tuple[str, str, dict[str, str]]]:
         """Stream the id, cluster and texts of finished samples, in the benchmark's order."""
-        return self._file.tuples(
+        return self.tuples(
             select(t.samples.c.id, t.samples.c.cluster, t.samples.c.fields)
             .join(t.results, t.results.c.sample_id == t.samples.c.id)
             .order_by(t.samples.c.seq)
@@ -319,23 +277,23 @@ class RunStore:
             (delete(table).where(table.c.sample_id.in_(ids)), None)
             for table in (t.facts, t.steps, t.verdicts, t.predictions, t.results)
         ]
-        self._file.submit(writes).result()
+        self.submit(writes).result()
         return forgotten
 
     # -- targets, stages, life ------------------------------------------------------------------
 
     def add_predictions(self, rows: Iterable[Prediction]) -> None:
         """Store the answers of a target."""
-        for chunk in chunks(rows):
-            write: Write = (self._file.put[t.predictions], [row.model_dump() for row in chunk])
-            self._file.submit([write]).result()
+        for chunk in chunks(rows, CHUNK):
+            write: Write = (self.put[t.predictions], [row.model_dump() for row in chunk])
+            self.submit([write]).result()
 
     def answers(self, target: str, sources: Sequence[str]) -> Iterator[TargetAnswer]:
         """Stream a target's answers about the texts of some sources, one template at a time."""
         said = t.predictions.c
         graded = (said.right, said.score)
         columns = (said.source, said.template, said.sample_id, said.answer, said.kind)
-        return self._file.tuples(
+        return self.tuples(
             select(*columns, *graded).where(said.target == target, said.source.in_(sources))
         )
 
@@ -354,12 +312,12 @@ class RunStore:
             known.version == version,
             known.sample_id.in_(samples),
         )
-        return {(sample_id, template) for sample_id, template in self._file.tuples(query)}
+        return {(sample_id, template) for sample_id, template in self.tuples(query)}
 
     def finish_stage(self, name: str, detail: dict[str, Any]) -> None:
         """Record that a stage of the run is finished."""
-        row = {"name": name, "ended_at": self._file.stamp(), "detail": detail}
-        self._file.submit([(self._file.put[t.stages], [row])]).result()
+        row = {"name": name, "ended_at": self.stamp(), "detail": detail}
+        self.submit([(self.put[t.stages], [row])]).result()
 
     def stage(self, name: str) -> dict[str, Any] | None:
         """Return the detail that a finished stage stored; None if the stage is not finished.
@@ -368,9 +326,9 @@ class RunStore:
             RunCorrupt: the detail is not valid for the stage.
         """
         query = select(t.stages.c.detail).where(t.stages.c.name == name)
-        for row in self._file.rows(query):
+        for row in self.rows(query):
             if odd := find_odd_detail(name, row["detail"]):  # it is written to the manifest
-                raise odd_row_error(self._file.engine, f"stages of {name!r}: detail: {odd}")
+                raise odd_row_error(self.engine, f"stages of {name!r}: detail: {odd}")
             return dict(row["detail"])
         return None
 
@@ -379,31 +337,31 @@ class RunStore:
         chosen = delete(t.stages)
         if names:
             chosen = chosen.where(t.stages.c.name.in_(names))
-        self._file.submit([(chosen, None)]).result()
+        self.submit([(chosen, None)]).result()
 
     def add_fetch(self, fetch: Fetch) -> None:
         """Store the outcome of a request to a remote news source."""
-        row = asdict(fetch) | {"at": self._file.stamp(), "notes": list(fetch.notes)}
-        self._file.submit([(insert(t.fetches), [row])]).result()
+        row = asdict(fetch) | {"at": self.stamp(), "notes": list(fetch.notes)}
+        self.submit([(insert(t.fetches), [row])]).result()
 
     def fetches(self) -> list[Fetch]:
         """Return the requests to remote news sources, in order."""
         columns = [t.fetches.c[field.name] for field in fields(Fetch)]
-        rows = self._file.rows(select(*columns).order_by(t.fetches.c.seq))
+        rows = self.rows(select(*columns).order_by(t.fetches.c.seq))
         return [Fetch(**row | {"notes": tuple(row["notes"])}) for row in rows]
 
     def beat(
         self, in_flight: dict[str, dict[str, str]], pulse: ProgressSnapshot | None = None
     ) -> None:
         """Write a heartbeat with a snapshot of the run."""
-        row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._file.stamp()}
+        row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self.stamp()}
         known = {"in_flight": in_flight, "pulse": asdict(pulse) if pulse else None}
-        write: Write = (self._file.put[t.heartbeat], [row | known])
-        self._file.submit([write]).add_done_callback(self._file.note_failure)
+        write: Write = (self.put[t.heartbeat], [row | known])
+        self.submit([write]).add_done_callback(self.note_failure)
 
     def last_beat(self) -> Heartbeat | None:
         """Return the last heartbeat, if there was one."""
-        for row in self._file.rows(select(t.heartbeat)):
+        for row in self.rows(select(t.heartbeat)):
             row.pop("id")
             pulse = row.pop("pulse")
             return Heartbeat(**row, pulse=ProgressSnapshot.of(pulse) if pulse else None)

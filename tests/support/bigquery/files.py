@@ -6,9 +6,10 @@ from pathlib import Path
 from coreeval.tools.gdelt.rows import (
     GKG_COLUMNS,
     FileDamage,
+    classify_lines,
     decode_line,
-    detect_kind,
     find_files,
+    first_lines,
     read_lines,
 )
 from tests.support.bigquery.engine import Engine
@@ -32,7 +33,7 @@ def fill(engine: Engine, folder: Path) -> int:
 
 def _kind(file: Path) -> str:
     try:
-        kind = detect_kind(file)
+        kind = classify_lines(first_lines(file))
     except FileDamage:
         return ""
     return kind if kind in ("gkg", "gal") else ""

@@ -9,16 +9,16 @@ import pytest
 from coreeval.tools.gdelt import rows
 from coreeval.tools.gdelt.rows import (
     FileDamage,
+    Kind,
     canonical,
+    classify_lines,
     date_in_url,
-    detect_kind,
     evidence_id,
     find_files,
     first_lines,
     host_of,
     is_front_page,
     parse_stamp,
-    plausible_time,
     read_lines,
 )
 from coreeval.tools.gdelt.sync.file_reader import line_groups
@@ -70,14 +70,6 @@ def test_a_date_in_the_url(url: str, day: datetime | None) -> None:
     assert date_in_url(url, SEEN) == day
 
 
-def test_a_stated_time_is_never_after_the_crawl() -> None:
-    tomorrow, next_week = datetime(2026, 5, 31, 9, tzinfo=UTC), datetime(2026, 6, 7, tzinfo=UTC)
-    assert plausible_time(tomorrow, SEEN) == SEEN
-    assert plausible_time(next_week, SEEN) is None
-    assert plausible_time(datetime(1970, 1, 1, tzinfo=UTC), SEEN) is None
-    assert plausible_time(None, SEEN) is None
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -104,6 +96,10 @@ def test_hosts_and_front_pages() -> None:
     assert host_of("BBC Monitoring") == host_of("https://[broken") == ""
     assert is_front_page("https://gcap.global/")
     assert not is_front_page("https://a.example/?p=12")
+
+
+def detect_kind(path: Path) -> Kind | None:
+    return classify_lines(first_lines(path))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.csv.zip", "a.unknown"])

@@ -200,7 +200,7 @@ async def _end(store: RunStore, numbers: Iterable[int]) -> None:
 
 
 def _count_unindexed(store: RunStore) -> int:
-    with store._file.engine.connect() as connection:
+    with store.engine.connect() as connection:
         return len(connection.exec_driver_sql("SELECT seq FROM unindexed").all())
 
 
@@ -264,7 +264,7 @@ async def test_a_result_that_changes_is_found_by_its_new_words_only(
     store.beat({}, None)
     await _end(store, [2])
     assert _count_unindexed(store) == 1
-    with store._file.engine.connect() as connection:
+    with store.engine.connect() as connection:
         asked = "SELECT rowid FROM sought_index WHERE sought_index MATCH '\"{}\"'"
         found = [connection.exec_driver_sql(asked.format(each)).all() for each in ("vin", "fac")]
     assert found == [[], [(1,)]]

@@ -24,6 +24,7 @@ from coreeval.schema import (
     Retrieval,
     Window,
 )
+from coreeval.tools.chunks import chunks
 from coreeval.tools.extras import require_extra
 from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
@@ -116,8 +117,7 @@ def plan_statements(
     wanted = list_word_sets(queries)
     return [
         build_statement(feed, window, some, list_word_forms(some))
-        for at in range(0, len(wanted), MOST_ASKS)
-        for some in [wanted[at : at + MOST_ASKS]]
+        for some in chunks(wanted, MOST_ASKS)
         for feed in sorted(feeds, key=("gkg", "gal").index)
     ]
 

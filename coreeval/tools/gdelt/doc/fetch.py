@@ -38,7 +38,7 @@ from coreeval.tools.gdelt.doc.replies import (
     read_reply,
 )
 from coreeval.tools.gdelt.page_text import repair_title
-from coreeval.tools.gdelt.rows import Article, host_of, parse_stamp
+from coreeval.tools.gdelt.rows import Article, host_of, parse_stamp, read_text_field
 from coreeval.tools.gdelt.words import language_code
 
 IN_A_ROW = 3
@@ -254,21 +254,16 @@ def to_articles(rows: Sequence[DocRow], origin: str) -> Iterator[Article]:
         origin: The request that they answer; the row's number is appended.
     """
     for number, row in enumerate(rows, start=1):
-        crawled_at = parse_stamp(_text(row, "seendate"))
-        title, url = repair_title(_text(row, "title")), _text(row, "url")
+        crawled_at = parse_stamp(read_text_field(row, "seendate"))
+        title, url = repair_title(read_text_field(row, "title")), read_text_field(row, "url")
         if crawled_at and title and host_of(url):
             yield Article(
                 url=url,
                 title=title,
                 crawled_at=crawled_at,
-                language=language_code(_text(row, "language")),
+                language=language_code(read_text_field(row, "language")),
                 origin=f"{origin}:{number}",
             )
-
-
-def _text(row: DocRow, key: str) -> str:
-    value = row.get(key)
-    return value if isinstance(value, str) else ""
 
 
 THROTTLES = 30

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from coreeval.tools.chunks import chunks
 from coreeval.tools.gdelt.page_text import (
     LONGEST_SNIPPET,
     LONGEST_TITLE,
@@ -28,6 +29,7 @@ from coreeval.tools.gdelt.rows import (
     parse_lenient_json,
     parse_stamp,
     read_lines,
+    read_text_field,
 )
 from coreeval.tools.gdelt.sync.segment_rows import (
     RowTally,
@@ -84,27 +86,22 @@ def _read_document(content: Iterator[str]) -> Iterator[ListFields | None]:
 
 
 def _parse_article(row: ListFields, origin: str) -> Article | RowDefect:
-    title = repair_title(_field_text(row, "title"))
+    title = repair_title(read_text_field(row, "title"))
     if not title:
         return RowDefect("untitled")
-    url = _field_text(row, "url")
+    url = read_text_field(row, "url")
     if not host_of(url):
         return RowDefect("no_url")
-    crawled_at = parse_stamp(_field_text(row, "seendate") or _field_text(row, "date"))
+    crawled_at = parse_stamp(read_text_field(row, "seendate") or read_text_field(row, "date"))
     if crawled_at is None:
         return RowDefect("no_date")
     return Article(
         url=url,
         title=title,
         crawled_at=crawled_at,
-        language=language_code(_field_text(row, "language")),
+        language=language_code(read_text_field(row, "language")),
         origin=origin,
     )
-
-
-def _field_text(row: ListFields, key: str) -> str:
-    value = row.get(key)
-    return value if isinstance(value, str) else ""
 
 
 CHUNK = 16384
@@ -141,23 +138,18 @@ def _parse_gal_row(line: str, number: int) -> ArticleRow | Reason:
         return "invalid_json"
     if not isinstance(row, dict):
         return "invalid_json"
-    title = clean_page_text(_text(row, "title"), LONGEST_TITLE)
+    title = clean_page_text(read_text_field(row, "title"), LONGEST_TITLE)
     if not title:
         return "untitled"
-    url = _text(row, "url")
+    url = read_text_field(row, "url")
     if not is_address(url):
         return "no_url"
-    date = parse_seconds(_text(row, "date"))
+    date = parse_seconds(read_text_field(row, "date"))
     if date is None:
         return "no_date"
-    snippet = clean_page_text(_text(row, "desc"), LONGEST_SNIPPET)
-    language = language_code(_text(row, "lang")) if row.get("lang") else UNKNOWN_LANGUAGE
+    snippet = clean_page_text(read_text_field(row, "desc"), LONGEST_SNIPPET)
+    language = language_code(read_text_field(row, "lang")) if row.get("lang") else UNKNOWN_LANGUAGE
     return url, title, snippet, date, date, language, number
-
-
-def _text(row: Mapping[str, object], key: str) -> str:
-    value = row.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def read_list(path: Path, tally: RowTally) -> Iterator[Any]:
@@ -189,13 +181,7 @@ def _to_row(article: Article, number: int) -> ArticleRow | Reason:
 
 
 def _iter_tables(rows: Iterable[ArticleRow], feed: str) -> Iterator[Any]:
-    chunk: list[ArticleRow] = []
-    for row in rows:
-        chunk.append(row)
-        if len(chunk) == CHUNK:
-            yield _make_table(chunk, feed)
-            chunk = []
-    if chunk:
+    for chunk in chunks(rows, CHUNK):
         yield _make_table(chunk, feed)
 
 

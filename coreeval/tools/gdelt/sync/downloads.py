@@ -1,12 +1,15 @@
 """Downloads from GDELT's bulk mirror, in the background: a few at once, whole files or none.
 
-Files come over TLS and are checked against the mirror's own MD5. There is never more on disk than
-the readers need.
+Files come over TLS and are checked against the mirror's own MD5, or else by unpacking them. There
+is never more on disk than the readers need.
 """
 
 import asyncio
+import base64
+import binascii
 import hashlib
 import queue
+import re
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,6 +21,7 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
+from multidict import MultiMapping
 from tenacity import (
     AsyncRetrying,
     retry_if_exception_type,
@@ -30,14 +34,17 @@ from coreeval.config.models import split_address
 from coreeval.errors import RunError, UsageError
 from coreeval.project import make_user_agent
 from coreeval.tools.clock import Clock
+from coreeval.tools.gdelt.rows import FileDamage
 from coreeval.tools.gdelt.sync.batches import BatchToFetch, is_final, is_gap
-from coreeval.tools.gdelt.sync.download_checks import (
-    ChecksumUnreadable,
-    find_damage,
-    read_md5_header,
-)
 from coreeval.tools.gdelt.sync.feeds import MIRRORED
-from coreeval.tools.gdelt.sync.file_reader import Offer
+from coreeval.tools.gdelt.sync.file_reader import (
+    GZIP_MAGIC,
+    MOST_UNPACKED_DOWNLOAD,
+    ZIP_MAGIC,
+    FileTooLarge,
+    Offer,
+    line_groups,
+)
 from coreeval.tools.gdelt.sync.intake import Delivery
 from coreeval.tools.gdelt.sync.store_ledger import BatchRow, BatchState
 from coreeval.tools.http import describe_http_error
@@ -185,6 +192,66 @@ async def _save(content: aiohttp.StreamReader, to: Path) -> MirrorFile:
             digest.update(piece)
             file.write(piece)
     return MirrorFile(to, digest.hexdigest())
+
+
+_STATED = re.compile(r"(?:^|[,\s])md5=([^,\s]*)")
+_MD5 = re.compile(r'"?([0-9a-f]{32})"?$')
+_MD5_BYTES = 16
+
+
+class ChecksumUnreadable(ValueError):
+    """A server states an MD5 that is none."""
+
+
+def read_md5_header(headers: MultiMapping[str]) -> str | None:
+    """Return the MD5 that a response states in x-goog-hash or as its ETag; None without one.
+
+    x-goog-hash may come in several lines, one for each kind of checksum.
+
+    Raises:
+        ChecksumUnreadable: x-goog-hash has an MD5 that is none, or two different ones.
+    """
+    stated = set(_STATED.findall(",".join(headers.getall("x-goog-hash", []))))
+    if len(stated) > 1:
+        raise ChecksumUnreadable("the mirror states two different MD5s")
+    for word in stated:
+        return _decode_md5(word)
+    tag = _MD5.match(headers.get("ETag", ""))
+    return tag[1] if tag else None
+
+
+def _decode_md5(word: str) -> str:
+    try:
+        digest = base64.b64decode(word, validate=True)
+    except (binascii.Error, ValueError):
+        digest = b""
+    if len(digest) != _MD5_BYTES:
+        raise ChecksumUnreadable(f"the mirror states an invalid MD5: {word[:40]!r}")
+    return digest.hex()
+
+
+def find_damage(path: Path) -> str:
+    """Return why a download without a checksum cannot be whole, "" if it can be.
+
+    What is too large is left to the reader, which refuses it.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as raw:
+        magic = raw.read(len(ZIP_MAGIC))
+    if not magic:
+        return "it is empty"
+    if not magic.startswith((GZIP_MAGIC, ZIP_MAGIC)):
+        return "it is not an archive"
+    try:
+        for _ in line_groups(path, MOST_UNPACKED_DOWNLOAD, one_entry=True):
+            pass
+    except FileTooLarge:
+        return ""
+    except FileDamage as error:
+        return f"it is damaged: {error}"
+    return ""
 
 
 AT_ONCE = 4

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
+from coreeval.tools.chunks import chunks
 from coreeval.tools.gdelt.current_events import FEED, day_of_page, fact_url, may_be_used
 from coreeval.tools.gdelt.page_text import LONGEST_TITLE
-from coreeval.tools.gdelt.rows import LATEST, OLDEST, Reason
+from coreeval.tools.gdelt.rows import LATEST, OLDEST, Reason, read_text_field
 from coreeval.tools.gdelt.sync.portal_page import PageFact, UnknownLayout, read_page
 from coreeval.tools.gdelt.sync.segment_rows import (
     RowTally,
@@ -53,18 +54,17 @@ def read_facts(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[Any]:
         groups: The file's lines.
         tally: Counts the rows and the rejected rows.
     """
-    chunk: list[dict[str, Any]] = []
+    for chunk in chunks(_iter_rows(groups, tally), CHUNK):
+        yield _make_table(chunk)
+
+
+def _iter_rows(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[dict[str, Any]]:
     for fact in _iter_facts(groups, tally):
         row = _to_row(fact)
         if isinstance(row, str):
             tally.refuse(fact.line, row, fact.told.text)
-            continue
-        chunk.append(row)
-        if len(chunk) == CHUNK:
-            yield _make_table(chunk)
-            chunk = []
-    if chunk:
-        yield _make_table(chunk)
+        else:
+            yield row
 
 
 def _make_table(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - Arrow has no types
@@ -104,29 +104,31 @@ def _parse(line: bytes) -> dict[str, object] | None:
 
 
 def _parse_fact(row: Mapping[str, object], number: int) -> DatedFact | Reason:
-    if not may_be_used(_text(row, "licence")):
+    if not may_be_used(read_text_field(row, "licence")):
         return "licence"
-    day = _parse_day(_text(row, "date"))
+    day = _parse_day(read_text_field(row, "date"))
     if day is None:
         return "no_date"
-    address = _text(row, "url")
+    address = read_text_field(row, "url")
     if address and day_of_page(address) != day:
         return "layout"
-    sources = (_text(each, "url") for each in _list(row, "sources") if isinstance(each, dict))
+    sources = (
+        read_text_field(each, "url") for each in _list(row, "sources") if isinstance(each, dict)
+    )
     told = PageFact(
-        text=_text(row, "text"),
-        category=_text(row, "category"),
+        text=read_text_field(row, "text"),
+        category=read_text_field(row, "category"),
         topics=tuple(_texts(row, "topics")),
         entities=tuple(_texts(row, "entities")),
         sources=tuple(sources),
     )
-    said = _text(row, "language")
+    said = read_text_field(row, "language")
     return DatedFact(day, told, language_code(said) if said else "en", number)
 
 
 def _read_answer(page: Mapping[str, object], number: int, tally: RowTally) -> Iterator[DatedFact]:
     """Yield the facts of a day's page in an answer of the API."""
-    html, day = page.get("text"), day_of_page(_text(page, "title"))
+    html, day = page.get("text"), day_of_page(read_text_field(page, "title"))
     if isinstance(html, dict):  # the older of the two forms of an answer
         html = html.get("*")
     if day is None or not isinstance(html, str) or len(html) > MOST_HTML:
@@ -144,7 +146,7 @@ def _read_answer(page: Mapping[str, object], number: int, tally: RowTally) -> It
 
 def _refuse_page(number: int, page: Mapping[str, object], tally: RowTally) -> None:
     tally.rows += 1
-    tally.refuse(number, "layout", _text(page, "title"))
+    tally.refuse(number, "layout", read_text_field(page, "title"))
 
 
 def _to_row(fact: DatedFact) -> dict[str, Any] | Reason:
@@ -191,11 +193,6 @@ def _parse_day(text: str) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         return None
-
-
-def _text(row: Mapping[str, object], key: str) -> str:
-    value = row.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _list(row: Mapping[str, object], key: str) -> list[object]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.errors import UsageError
-from coreeval.schema import Window
 from coreeval.tools.gdelt import rows
 from coreeval.tools.gdelt.sync.signals import DATE_ADDED, EVENT_COLUMNS, MENTION_COLUMNS
 
@@ -41,11 +40,6 @@ HOLES = (
     ),
 )
 """The known holes, found by checking each file in October 2026 (research: gdelt §4)."""
-
-
-def find_holes(window: Window) -> tuple[Hole, ...]:
-    """Return the known holes that overlap a window."""
-    return tuple(hole for hole in HOLES if hole.start < window.end and window.start < hole.end)
 
 
 def find_hole(moment: datetime, feed: str) -> Hole | None:

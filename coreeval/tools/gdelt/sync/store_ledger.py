@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.engine import URL
 
+from coreeval.tools.chunks import chunks
 from coreeval.tools.gdelt.sync.feeds import Feed
 from coreeval.tools.stores.sqlite import Schema, explain_errors, open_engine, prepare_database
 
@@ -200,7 +201,7 @@ class StoreLedger:
         ]
         with self._engine.begin() as connection:
             for table, values in rows:
-                for chunk in (values[at : at + 500] for at in range(0, len(values), 500)):
+                for chunk in chunks(values, 500):
                     connection.execute(_insert_or_replace(table), chunk)
 
     def note_ranges(self, asked: Sequence[BatchRange]) -> None:

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.schema import Window
 from coreeval.tools.gdelt.sync.batches import (
     FIRST_BATCH,
     FeedCoverage,
     find_resume_starts,
     measure_store_coverage,
 )
-from coreeval.tools.gdelt.sync.feeds import HOLES, Feed, find_hole, find_holes
+from coreeval.tools.gdelt.sync.feeds import HOLES, Feed, find_hole
 from coreeval.tools.gdelt.sync.store_ledger import (
     BatchRange,
     BatchRow,
@@ -112,8 +111,6 @@ def test_ranges_with_wrong_dates_count_what_gdelt_may_have(tmp_path: Path) -> No
 
 def test_the_hole_of_2025() -> None:
     assert HOLE.batches == 1664
-    assert find_holes(Window(start=HOLE.end, end=NOW)) == ()
-    assert find_holes(Window(start=START - timedelta(days=600), end=NOW)) == HOLES
     assert find_hole(HOLE.start, "gkg") == HOLE and find_hole(HOLE.end, "gkg") is None
     assert find_hole(HOLE.start, "gal") is None
 

@@ -10,8 +10,11 @@ from multidict import CIMultiDict
 
 from coreeval.errors import KnowledgeError, RunError, UsageError
 from coreeval.tools.gdelt.sync import downloads, file_reader, intake
-from coreeval.tools.gdelt.sync.download_checks import ChecksumUnreadable, read_md5_header
-from coreeval.tools.gdelt.sync.downloads import normalise_mirror_url
+from coreeval.tools.gdelt.sync.downloads import (
+    ChecksumUnreadable,
+    normalise_mirror_url,
+    read_md5_header,
+)
 from coreeval.tools.gdelt.sync.feeds import Feed, parse_feeds
 from coreeval.tools.gdelt.sync.sync import Around, SyncResult, sync_folder, sync_mirror
 from tests.support.mirror_server import Answer, MirrorServer
