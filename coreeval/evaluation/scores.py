@@ -31,6 +31,11 @@ class Score(Value):
     ci_high: float | None
     n: int
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether the whole interval is above 0."""
+        return self.ci_low is not None and self.ci_low > 0
+
 
 NO_SCORE = Score(estimate=None, ci_low=None, ci_high=None, n=0)
 

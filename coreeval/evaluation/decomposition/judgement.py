@@ -143,7 +143,7 @@ def _not_separable(case: DropCase) -> Why | None:
         f"{name} ({_span(raw)}) exceeds label noise; {_without_control(parts, beside)}"
         for name, beside in CLAIMS.values()
         if (raw := _beyond(parts.terms.get(name)))
-        and _above(raw)
+        and raw.is_positive
         and _beyond(parts.terms.get(beside)) is None
     )
     return lost or None
@@ -208,10 +208,6 @@ def _beyond(term: Term | None) -> Score | None:
     if term is None or term.lost.n < MIN_SAMPLES:
         return None
     return term.beyond_noise or term.lost
-
-
-def _above(score: Score) -> bool:
-    return score.ci_low is not None and score.ci_low > 0
 
 
 def _above_one_sided(score: Score) -> bool:

@@ -13,10 +13,17 @@ from coreeval.evaluation.detectors.exchangeability import EXCHANGEABILITY
 from coreeval.evaluation.detectors.finetune import FINETUNE
 from coreeval.evaluation.detectors.membership import MEMBERSHIP
 from coreeval.evaluation.detectors.numleak import NUMLEAK
-from coreeval.evaluation.detectors.overlap import OVERLAP
 from coreeval.evaluation.detectors.pcr import PCR
 from coreeval.evaluation.detectors.recitation import RECITATION
 
+OVERLAP: Final = Detector(
+    name="overlap",
+    title="overlap",
+    question="Does a benchmark repeat its own items or those of another?",
+    access="answers",
+    about_targets=False,
+)
+"""Texts that two benchmarks share: nobody is asked, and no target is judged."""
 DETECTORS: Final[Mapping[str, Detector]] = {
     each.name: each
     for each in (

@@ -267,12 +267,17 @@ class Detector:
         """Return the tables that show the detector's document."""
         if self.tables:
             return self.tables(document)
-        columns = [texts(head, gap=2, most=40) for head in ("target", "verdict")]
-        rows = [
-            (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
-            for each in document["targets"]
-        ]
-        return [Table([*columns, texts("why", gap=2)], rows, self.question)]
+        return [make_verdict_table(document, self.question)]
+
+
+def make_verdict_table(document: Json, question: str) -> Table:
+    """Return the table of a document's verdicts with their reasons, under a question."""
+    columns = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
+    rows = [
+        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
+        for each in document["targets"]
+    ]
+    return Table(columns, rows, question)
 
 
 def iter_part(report: Json, part: str, key: str) -> Iterator[Json]:

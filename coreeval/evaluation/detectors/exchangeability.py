@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    make_verdict_table,
     read_text_scores,
 )
 from coreeval.tools.tables import Foreign, Table, numbers, texts
@@ -67,11 +68,6 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
 
 
 def _make_tables(document: Json) -> Sequence[Table]:
-    verdicts = [
-        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
-        for each in document["targets"]
-    ]
-    heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
     columns = [
         texts("target", most=40),
         *(numbers(head, gap=2, most=40) for head in ("texts", "shards", "orders")),
@@ -93,7 +89,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         "Mean log-probability of a shard in its published order, minus that in random orders; "
         "one-sided p-values over combinations of the orders, and over shards."
     )
-    return [Table(heads, verdicts, EXCHANGEABILITY.statement), Table(columns, rows, title)]
+    return [make_verdict_table(document, EXCHANGEABILITY.statement), Table(columns, rows, title)]
 
 
 def _format(value: float | None, digits: str) -> str:

@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    make_verdict_table,
     read_text_scores,
 )
 from coreeval.evaluation.scores import Score
@@ -81,11 +82,6 @@ def _make_tables(document: Json) -> Sequence[Table]:
     from coreeval.evaluation.whitebox.membership_scores import DEFINITIONS
     from coreeval.evaluation.whitebox.membership_terms import TERM_DEFINITIONS
 
-    verdicts = [
-        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
-        for each in document["targets"]
-    ]
-    heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
     rows = [row for each in document["targets"] for row in _list_rows(each)]
     columns = [
         *(texts(head, gap=2 * bool(at), most=40) for at, head in enumerate(("target", "score"))),
@@ -100,7 +96,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         for note in each["notes"]
     ]
     tables = [
-        Table(heads, verdicts, MEMBERSHIP.statement),
+        make_verdict_table(document, MEMBERSHIP.statement),
         Table(columns, rows, f"Differences of mean scores and AUC, with 95 % intervals. {title}."),
     ]
     if compared := [row for each in document["targets"] for row in _list_comparisons(each)]:

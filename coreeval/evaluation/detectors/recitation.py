@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    make_verdict_table,
 )
 from coreeval.evaluation.detectors.recitation_probes import COMPLETION_QUESTION, PROBES
 from coreeval.evaluation.scores import Score
@@ -63,11 +64,6 @@ _SHARES: Final = ("overlap", "overlap_twin", "overlap_difference")
 
 
 def _make_tables(document: Json) -> Sequence[Table]:
-    verdicts = [
-        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
-        for each in document["targets"]
-    ]
-    heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
     rows = [
         (
             Foreign(each["target"]),
@@ -82,7 +78,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         for arm, found in each["twins"].items()
     ]
     title = "Shares of the missing words recited, with 95 % intervals."
-    return [Table(heads, verdicts, RECITATION.question), Table(_COLUMNS, rows, title)]
+    return [make_verdict_table(document, RECITATION.question), Table(_COLUMNS, rows, title)]
 
 
 RECITATION: Final = Detector(

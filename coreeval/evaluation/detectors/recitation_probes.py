@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    make_verdict_table,
 )
 from coreeval.evaluation.scores import Score
 from coreeval.tools.formatting import format_estimate
@@ -47,15 +48,6 @@ OPTION_QUESTION: Final = (
     "write the most likely one. Answer with the text of the option alone: no letter, no remarks, "
     "no quotation marks.\n\n{beginning}"
 )
-
-
-def _make_verdict_table(document: Json, question: str) -> Table:
-    heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
-    rows = [
-        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
-        for each in document["targets"]
-    ]
-    return Table(heads, rows, question)
 
 
 def _format_score(value: Json) -> str:
@@ -120,7 +112,7 @@ def _make_quiz_tables(document: Json) -> Sequence[Table]:
     title = (
         "What was picked in both orders, and the share of originals in all answers (chance 0.5)."
     )
-    return [_make_verdict_table(document, QUIZ.question), Table(_QUIZ_COLUMNS, rows, title)]
+    return [make_verdict_table(document, QUIZ.question), Table(_QUIZ_COLUMNS, rows, title)]
 
 
 QUIZ: Final = Detector(
@@ -246,14 +238,14 @@ def _make_share_table(document: Json, title: str, counts: Mapping[str, str]) -> 
 
 def _make_ngram_tables(document: Json) -> Sequence[Table]:
     title = "N-gram accuracy: shares of the starting points with the next five words said exactly."
-    return [_make_verdict_table(document, NGRAMS.question), _make_share_table(document, title, {})]
+    return [make_verdict_table(document, NGRAMS.question), _make_share_table(document, title, {})]
 
 
 def _make_peakedness_tables(document: Json) -> Sequence[Table]:
     title = "Peakedness: shares of the drawn answers that are close to the greedy one."
     counts = {"peaked": "peaked", "peaked_twin": "twins peaked"}
     return [
-        _make_verdict_table(document, PEAKEDNESS.question),
+        make_verdict_table(document, PEAKEDNESS.question),
         _make_share_table(document, title, counts),
     ]
 
@@ -338,7 +330,7 @@ def _make_option_tables(document: Json) -> Sequence[Table]:
     title = f"Exact match: shares of the masked options that were said word for word; {CAVEAT}."
     overlap = "ROUGE-L of the answers with the masked options."
     return [
-        _make_verdict_table(document, OPTIONS.question),
+        make_verdict_table(document, OPTIONS.question),
         _make_share_table(document, title, {}),
         Table(columns, rows, overlap),
     ]

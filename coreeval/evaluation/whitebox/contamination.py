@@ -145,18 +145,14 @@ def _judge(rise: Score, less: Score, delta: Delta, arm: Arm) -> tuple[Verdict, s
         return "too_few", f"{rise.n} samples are shared by all arms, but {TOO_FEW} are needed"
     name = "delta 1" if delta == "delta1" else "delta 2"
     said = f"leaking the originals adds {_say(rise)} points to them ({name})"
-    if not _is_above(rise):
+    if not rise.is_positive:
         return "no_rise", f"{said}, which may be zero, so resistance cannot be assessed"
     fewer = f"{said}, and {_say(less)} points less to the {arm} texts"
-    if _is_above(less):
+    if less.is_positive:
         return "resists", fewer
     if less.ci_high is not None and less.ci_high < 0:
         return "rises_more", fewer
     return "not_told_apart", f"{fewer}, which may be zero"
-
-
-def _is_above(found: Score) -> bool:
-    return found.ci_low is not None and found.ci_low > 0
 
 
 def _say(found: Score) -> str:

@@ -9,14 +9,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from coreeval.evaluation.label_scores import score_draws, score_share_draws
 from coreeval.evaluation.numleak.statistics.logprobs import (
     TRUE_CANDIDATE,
     RankingCandidate,
     rank_date,
 )
 from coreeval.evaluation.pictures import COLOURS, open_figure
-from coreeval.evaluation.scores import DRAWS, LEVEL, Score
-from coreeval.evaluation.statistics import ensure_width
+from coreeval.evaluation.scores import DRAWS, Score
 from coreeval.evaluation.whitebox.dose_data import DatedStatement, DoseCell, DoseData, DoseResult
 from coreeval.schema import Value
 from coreeval.tools.formatting import format_interval, format_number
@@ -104,12 +104,14 @@ def measure_response(
         DoseMeasure(
             dose=dose,
             seeds=len(by_dose[dose]),
-            recall=_score(found[:, 0], n, share=True),
-            first=_score(found[:, 1], n, share=True),
+            recall=score_share_draws(found[:, 0], n),
+            first=score_share_draws(found[:, 1], n),
             chance=float(np.mean(by_dose[dose][0][:, 4])),
-            rank=_score(found[:, 2], n),
-            margin=_score(found[:, 3], n),
-            margin_gained=None if zero is None or not dose else _score(found[:, 3] - zero[:, 3], n),
+            rank=score_draws(found[:, 2], n),
+            margin=score_draws(found[:, 3], n),
+            margin_gained=None
+            if zero is None or not dose
+            else score_draws(found[:, 3] - zero[:, 3], n),
         )
         for dose, found in means.items()
     )
@@ -148,21 +150,13 @@ def _draw_means(found: Floats, dates: NDArray[np.int64], chance: np.random.Gener
     )
 
 
-def _score(values: Floats, n: int, *, share: bool = False) -> Score:
-    value, tail = float(values[0]), (1 - LEVEL) / 2
-    low, high = map(float, np.quantile(values[1:], [tail, 1 - tail]))
-    if share:
-        low, high = ensure_width(value, low, high, n)
-    return Score(estimate=value, ci_low=low, ci_high=high, n=n)
-
-
 def _fit_slope(margins: Mapping[int, Floats], n: int) -> Score | None:
     if len(margins) < 2:
         return None
     x = np.log2(1 + np.array([*margins], np.float64))
     y = np.stack([*margins.values()], axis=1)
     x = x - x.mean()
-    return _score(y @ x / (x @ x), n)
+    return score_draws(y @ x / (x @ x), n)
 
 
 # -- how it is shown ------------------------------------------------------------------------------

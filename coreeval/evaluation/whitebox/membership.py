@@ -226,7 +226,7 @@ def _judge(
     if len({value for at in both for value in table[at].values()}) == 1:
         return "too_few", "the model gives every text the same score"
     said = f"originals score {_say(wording)} above their reworded twins"
-    if not _is_above(wording):
+    if not wording.is_positive:
         return "no_membership", said
     news = found.terms.get("beyond_news_shift", NO_SCORE)
     rewriting = found.terms.get("beyond_rewriting", NO_SCORE)
@@ -236,7 +236,7 @@ def _judge(
             f"a control text, but {FEWEST} are needed"
         )
     shifts = {"other news": news, "one rewriting": rewriting}
-    alike = [name for name, each in shifts.items() if not _is_above(each)]
+    alike = [name for name, each in shifts.items() if not each.is_positive]
     if alike:
         return "shifted", f"{said}, and {' and '.join(alike)} may shift scores as much"
     return "member", (
@@ -254,7 +254,7 @@ def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerd
             "needed"
         )
     more = _say_more(found)
-    if not all(_is_above(found.find_difference(term)) for term in DECISIVE):
+    if not all(found.find_difference(term).is_positive for term in DECISIVE):
         return "shifted", f"{said}; but the reference may show as much: {more}"
     return "member", f"{said}; beyond the reference, {more}"
 
@@ -277,10 +277,6 @@ def _say_condition(found: ReferenceFinding | None) -> str:
         f"deviations: {_say_more(found)}; this assumes that the reference has not read the "
         "originals and that a first rewriting costs both models equally many standard deviations"
     )
-
-
-def _is_above(found: Score) -> bool:
-    return found.ci_low is not None and found.ci_low > 0
 
 
 def _say(found: Score) -> str:
