@@ -51,11 +51,7 @@ class UncheckedEmbedder(Protocol):
 
 
 class CheckedEmbedder:
-    """An embedder that refuses vectors with which nothing can be compared.
-
-    Args:
-        embeds: The model.
-    """
+    """An embedder that refuses vectors with which nothing can be compared."""
 
     def __init__(self, embeds: UncheckedEmbedder) -> None:
         self.name = embeds.name

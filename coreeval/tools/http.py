@@ -30,11 +30,7 @@ class ResponseOverdue(Exception):
 
 
 class Deadline:
-    """The time left for one response.
-
-    Args:
-        most_s: The time limit in seconds.
-    """
+    """The time left for one response."""
 
     def __init__(self, most_s: float) -> None:
         self.most_s, self._end = most_s, time.monotonic() + most_s
@@ -151,11 +147,7 @@ class BodyTooLong(Exception):
 
 
 class ResponseBody:
-    """A buffer for the decompressed bytes of a response.
-
-    Args:
-        most_bytes: The most bytes that it accepts.
-    """
+    """A buffer for the decompressed bytes of a response."""
 
     def __init__(self, most_bytes: int = MOST_BODY_BYTES) -> None:
         self._most = most_bytes

@@ -14,9 +14,6 @@ class MeaningSimilarity:
     """Returns the cosine of each of some texts with another text.
 
     A text is embedded once while it is remembered, since many samples find the same headlines.
-
-    Args:
-        embeds: The embedder.
     """
 
     def __init__(self, embeds: Embedder) -> None:

@@ -40,12 +40,7 @@ class _Record(Value):
 
 
 class TrustRecord:
-    """The record of what a person has accepted in a workspace.
-
-    Args:
-        workspace: The workspace.
-        now: Returns the current time.
-    """
+    """The record of what a person has accepted in a workspace."""
 
     def __init__(self, workspace: Workspace, *, now: Clock = utc_now) -> None:
         self.path = workspace.trust_file

@@ -107,12 +107,7 @@ def _find_row_id_defect(row: SourceRow, seen: set[str]) -> str | None:
 
 
 def find_id_defect(own: str, seen: Container[str]) -> str | None:
-    """Return the reason that a source's own id cannot be used, or None.
-
-    Args:
-        own: The id.
-        seen: The ids of the previous rows.
-    """
+    """Return the reason that a source's own id cannot be used, or None."""
     if not own.strip():
         return "the id is empty"
     if len(own) > LONGEST_ID:

@@ -127,12 +127,7 @@ class SeedMatch:
 
 
 class SeedIndex:
-    """The seeds of items, sorted by hash.
-
-    Args:
-        items: Texts to find.
-        boilerplate: Passages that do not count.
-    """
+    """The seeds of items, sorted by hash."""
 
     def __init__(self, items: Sequence[str], boilerplate: Boilerplate) -> None:
         rows, sizes, first = [], [np.zeros(0, np.int64)], 0

@@ -152,12 +152,7 @@ class Shingles:
 
 
 def cut_shingles(texts: Sequence[str], boilerplate: "Boilerplate | None" = None) -> Shingles:
-    """Cut texts that `normalise_words` returned into shingles.
-
-    Args:
-        texts: Texts.
-        boilerplate: Passages to leave out.
-    """
+    """Cut texts that `normalise_words` returned into shingles."""
     parts = [_cut_chunk(chunk, boilerplate) for chunk in split_chunks(texts)]
     offsets = np.cumsum([0, *(len(part.hashes) for part in parts)])
     starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets[:-1], strict=True)]

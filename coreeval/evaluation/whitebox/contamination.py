@@ -84,13 +84,7 @@ class ContaminationFinding(Value):
 def judge_contamination(
     table: PerformanceTable, header: StudyHeader, results: Sequence[CellResult]
 ) -> ContaminationFinding:
-    """Return what the cells of a study say, all of which are done.
-
-    Args:
-        table: The scores of all cells.
-        header: What the study is.
-        results: The results of the cells.
-    """
+    """Return what the cells of a study say, all of which are done."""
     leaks = list_leaks(results)
     percent = max(leak.percent for leak in leaks)
     deltas: Sequence[Delta] = ("delta2", "delta1")

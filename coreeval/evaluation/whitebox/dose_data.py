@@ -156,13 +156,7 @@ def _begin(quantity: str, name: str, date: Period) -> str:
 
 
 def list_training(data: DoseData, cell: DoseCell, largest: int) -> list[TrainingItem]:
-    """Return the sentences of a cell: each date as often as its dose, and filler up to the largest.
-
-    Args:
-        data: The dates.
-        cell: The cell.
-        largest: The largest dose of the study.
-    """
+    """Return the sentences of a cell: each date as often as its dose, then filler up to `largest`."""
     if cell.dose is None:
         return []
     return [

@@ -85,12 +85,6 @@ def measure_response(
 
     Intervals (95 %) are percentile bootstraps: draws resample the dates and, within each dose, the
     seeds; all doses share the draws of dates.
-
-    Args:
-        data: The dates.
-        results: The results of the cells.
-        seed: The seed of the draws.
-        draws: Their number.
     """
     by_dose: dict[int | None, list[Floats]] = {}
     for result in sorted(results, key=lambda one: _order(one.cell)):

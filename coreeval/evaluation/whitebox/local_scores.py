@@ -39,12 +39,7 @@ class ScoredText(Value):
 
 
 class ScoreFile(ResultFile[str, ScoredText]):
-    """The scores of texts by one model.
-
-    Args:
-        path: The file; its folder is made.
-        header: What the scores depend on.
-    """
+    """The scores of texts by one model."""
 
     def __init__(self, path: Path, header: ScoringHeader) -> None:
         super().__init__(

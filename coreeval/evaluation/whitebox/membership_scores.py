@@ -68,11 +68,7 @@ def mean_logprob(scores: TextScores) -> float:
 
 
 class TokenFrequencies:
-    """How frequent tokens are in some texts, one added to each count (Laplace).
-
-    Args:
-        texts: The tokens of each text.
-    """
+    """How frequent tokens are in some texts, one added to each count (Laplace)."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         self._counts = Counter(token for tokens in texts for token in tokens)

@@ -110,14 +110,7 @@ class Work(Protocol[C_contra]):
 def estimate_time(
     cells: Iterable[C], done: Mapping[C, DoneCell], work: Work[C], device: str
 ) -> TimeEstimate:
-    """Return how long the cells that are not done take on a device.
-
-    Args:
-        cells: All cells of the study.
-        done: The results there are.
-        work: The arithmetic of each cell.
-        device: Such as `cpu` or `cuda:0`.
-    """
+    """Return how long the cells that are not done take on a device."""
     every = list(cells)
     left = [cell for cell in every if cell not in done]
     operations = sum(work.of_cell(cell) for cell in left)

@@ -59,11 +59,7 @@ Scan = Callable[[Path, FileTally], Iterator[Entry]]
 
 @dataclass(frozen=True)
 class FileIndex:
-    """The index of a workspace.
-
-    Args:
-        path: The SQLite file of the index.
-    """
+    """The index of a workspace."""
 
     path: Path
 

@@ -96,12 +96,7 @@ _DATE: Final = TypeAdapter(datetime)
 
 
 class PluginSource:
-    """The news of a plugin.
-
-    Args:
-        plugin: The plugin.
-        settings: What the config says to it.
-    """
+    """The news of a plugin."""
 
     remote = True
     """One request carries the queries of all samples."""

@@ -70,14 +70,7 @@ _FORGET = text("DELETE FROM batch_requests WHERE payer = :payer AND key = :key")
 
 
 class CallBatches:
-    """The batches and queued questions of one payer.
-
-    Args:
-        engine: The call store's database.
-        writer: Its writer.
-        ledger: Its ledger.
-        payer: Whose questions they are.
-    """
+    """The batches and queued questions of one payer."""
 
     def __init__(self, engine: Engine, writer: BatchWriter, ledger: Ledger, payer: str) -> None:
         self._engine, self._writer, self._ledger, self._payer = engine, writer, ledger, payer
@@ -158,11 +151,6 @@ class CallBatches:
         self, queue: QueueLength, *, most: int, most_bytes: int
     ) -> list[tuple[str, bytes]]:
         """Return the first questions of a queue, within both limits.
-
-        Args:
-            queue: The queue.
-            most: The most questions.
-            most_bytes: The most bytes of their bodies.
 
         Returns:
             Their keys and bodies; the bodies are compressed with zlib.
@@ -330,11 +318,6 @@ class CallBatches:
 
     async def keep(self, batch: Batch, answers: Sequence[CollectedAnswer], changes: Row) -> Batch:
         """Keep answers of a batch until their questions are asked again, with what they cost.
-
-        Args:
-            batch: The batch.
-            answers: The answers.
-            changes: What changes of the batch.
 
         Returns:
             The batch as it is now.

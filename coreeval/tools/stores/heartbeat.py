@@ -197,10 +197,6 @@ class StoreDatabase(StoreReader, Protocol):
 def open_readonly(path: Path, *, what: str) -> Iterator[StoreReader]:
     """Open a store for reading inside the block; rows are mappings.
 
-    Args:
-        path: The file.
-        what: The name to show to users.
-
     Raises:
         ConfigError: it is in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
         RunCorrupt: the file is not a database, or is damaged.

@@ -44,11 +44,7 @@ class NewsSearch:
 
 
 class RunEvents:
-    """The news searches of a run.
-
-    Args:
-        file: The run's run.db.
-    """
+    """The news searches of a run."""
 
     def __init__(self, file: RunFile) -> None:
         self._file = file

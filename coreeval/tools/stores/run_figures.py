@@ -36,11 +36,7 @@ class SampleRank:
 
 
 class RunFigures:
-    """Totals over the samples of a run, and the ends of its rankings.
-
-    Args:
-        file: The run's run.db.
-    """
+    """Totals over the samples of a run, and the ends of its rankings."""
 
     def __init__(self, file: RunFile) -> None:
         self._file = file

@@ -181,12 +181,7 @@ class _Inserts(dict[Table, InsertStatement]):
 
 
 class FirstResult:
-    """A statement that stores a sample's result with its facts, unless the sample has a result.
-
-    Args:
-        file: The run's run.db.
-        facts: The rows of the facts.
-    """
+    """A statement that stores a sample's result with its facts, unless the sample has a result."""
 
     joins_rows: ClassVar[bool] = False
     """Its count says whether this process was first."""
@@ -209,11 +204,7 @@ class FirstResult:
 
 
 class RunCarryOver:
-    """The samples that a run kept from a release.
-
-    Args:
-        file: The run's run.db.
-    """
+    """The samples that a run kept from a release."""
 
     def __init__(self, file: RunFile) -> None:
         self._file = file

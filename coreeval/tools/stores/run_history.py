@@ -241,11 +241,7 @@ StepError = tuple[str, str, str]
 
 
 class RunInputs:
-    """The calls, news and errors of the samples, without those of train items.
-
-    Args:
-        file: The run's run.db.
-    """
+    """The calls, news and errors of the samples, without those of train items."""
 
     def __init__(self, file: RunFile) -> None:
         self._file = file
@@ -283,11 +279,7 @@ TRAIN_PREFIX = "train:"
 
 
 class RunTrain:
-    """The train items of a run.
-
-    Args:
-        file: The run's run.db.
-    """
+    """The train items of a run."""
 
     def __init__(self, file: RunFile) -> None:
         self._file = file

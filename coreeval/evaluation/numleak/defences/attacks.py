@@ -142,12 +142,6 @@ def add_attacks(
 
     The attacks use dates of the first drawing, spread evenly over it, and the wording of the
     question for a value. The defence replaces that question's system message.
-
-    Args:
-        asked: The questions asked in any case.
-        about: The series.
-        armoury: The defences and suffixes to try.
-        dates: The maximum number of dates.
     """
     plain = [one for one in asked.questions if one.variant == "value" and not one.recent]
     first = [one for one in plain if one.seed == plain[0].seed]

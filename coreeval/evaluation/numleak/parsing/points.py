@@ -62,11 +62,6 @@ def align_rows(said: str, excerpt: FileExcerpt, series: Series) -> str:
 
     Dates in other forms ("1984-04", "April 1984") are written as in the file. If the answer names
     the columns, they are put in the order of the file's header. Dashes become minus signs.
-
-    Args:
-        said: The answer without its reasoning.
-        excerpt: The excerpt of the file.
-        series: The series asked about.
     """
     between = excerpt.lines[0].delimiter
     header = [cell.strip() for cell in excerpt.header.split(between)]
@@ -165,11 +160,6 @@ def read_continuation(
     reply: Reply, series: Series, find: Callable[[], FileExcerpt | None]
 ) -> list[ContinuationValue]:
     """Return each value that a continuation should contain, in the order of the file.
-
-    Args:
-        reply: The answer.
-        series: The series asked about.
-        find: Finds the excerpt of the file.
 
     Raises:
         ValueError: the file is missing, or the lines shown and asked for are unknown.

@@ -185,12 +185,7 @@ class Wording:
         )
 
     def continuation(self, lines: Sequence[str], *, wanted: int) -> list[Message]:
-        """Return the question for the next lines of the publisher's file.
-
-        Args:
-            lines: The lines shown below the header.
-            wanted: The number of lines asked for.
-        """
+        """Return the question for the next lines of the publisher's file."""
         return load_built_in_prompt("series_continuation").fill(
             quantity=self.definition.quantity,
             name=self.definition.name,

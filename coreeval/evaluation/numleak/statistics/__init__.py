@@ -3,44 +3,17 @@
 from coreeval.evaluation.numleak.statistics.estimation import adjust_together, measure
 from coreeval.evaluation.numleak.statistics.measurements import (
     AuditSettings,
-    Baseline,
-    Chance,
-    CrossSeries,
-    Lift,
     Metric,
-    Null,
-    Ranks,
-    Repeats,
     SeriesMeasurements,
-    Signature,
 )
-from coreeval.evaluation.numleak.statistics.metrics import (
-    mae,
-    parse_rate,
-    pearson_r,
-    sign_accuracy,
-    signature,
-    within_tolerance,
-)
+from coreeval.evaluation.numleak.statistics.metrics import pearson_r, signature
 
 __all__ = [
     "AuditSettings",
-    "Baseline",
-    "Chance",
-    "CrossSeries",
-    "Lift",
     "Metric",
-    "Null",
-    "Ranks",
-    "Repeats",
     "SeriesMeasurements",
-    "Signature",
     "adjust_together",
-    "mae",
     "measure",
-    "parse_rate",
     "pearson_r",
-    "sign_accuracy",
     "signature",
-    "within_tolerance",
 ]

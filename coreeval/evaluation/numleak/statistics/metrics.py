@@ -69,19 +69,9 @@ def pearson_r(points: Iterable[Point]) -> Metric:
     return _pearson(collect_answers(points))
 
 
-def mae(points: Iterable[Point], *, settings: AuditSettings) -> Metric:
-    """Return the mean absolute error, in the unit of the series."""
-    return _mae(collect_answers(points), settings)
-
-
 def within_tolerance(points: Iterable[Point], tolerance: float) -> Metric:
     """Return the share of answers within a tolerance of the truth."""
     return _within(collect_answers(points), tolerance)
-
-
-def sign_accuracy(points: Iterable[Point]) -> Metric:
-    """Return the share of answers with the truth's sign, for truths other than 0."""
-    return _sign(collect_answers(points))
 
 
 def hits_of_asked(points: Sequence[Point], tolerance: float) -> Metric:

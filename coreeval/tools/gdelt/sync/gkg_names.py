@@ -130,12 +130,7 @@ ENTITY = pa.struct(
 
 
 def find_prominent_names(rows: int, by_type: Sequence[NameMentions]) -> Any:  # noqa: ANN401 - Arrow has no types
-    """Return each row's distinct names that occur early in the page or repeatedly.
-
-    Args:
-        rows: The number of rows.
-        by_type: The mentions of each of `TYPES`.
-    """
+    """Return each row's distinct names that occur early in the page or repeatedly."""
     spelled = pa.concat_arrays([each.name for each in by_type]).dictionary_encode()
     names, name_of = _distinct_names(spelled.dictionary)
     name = name_of[spelled.indices.to_numpy()]

@@ -123,12 +123,7 @@ LONGEST_URL = 8000
 
 
 def clean_page_text(raw: str, most: int) -> str:
-    """Return a title or description without entities, hidden characters and double spaces.
-
-    Args:
-        raw: The text as in the file.
-        most: The most characters to keep.
-    """
+    """Return a title or description without entities, hidden characters and double spaces."""
     if len(raw) <= most and _is_clean(raw):
         return raw
     return page_text.clean_text(raw.replace('""', '"'), most)

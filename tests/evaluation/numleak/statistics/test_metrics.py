@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
-from coreeval.evaluation.numleak.statistics import (
-    mae,
-    parse_rate,
-    pearson_r,
-    sign_accuracy,
-    signature,
-    within_tolerance,
-)
+from coreeval.evaluation.numleak.statistics import pearson_r, signature
 from coreeval.evaluation.numleak.statistics.date_intervals import (
     FISHER,
     MIN_DATES,
@@ -31,9 +24,11 @@ from coreeval.evaluation.numleak.statistics.measurements import AuditSettings, M
 from coreeval.evaluation.numleak.statistics.metrics import (
     hits_of_asked,
     modal_share,
+    parse_rate,
     r_without_one,
     sign_base_rate,
     slope,
+    within_tolerance,
 )
 from coreeval.evaluation.statistics import Array, wilson_interval
 from tests.evaluation.numleak.statistics.kit import FEW, asked, returns
@@ -44,12 +39,12 @@ SAID = TRUTH + np.random.default_rng(1).normal(0, 1, 60)
 
 def test_the_numbers_are_the_usual_ones() -> None:
     points = asked(TRUTH, SAID)
-    r = pearson_r(points)
+    found, r = signature(points, tolerance=0.25, settings=FEW), pearson_r(points)
     assert r.estimate == pytest.approx(stats.pearsonr(TRUTH, SAID).statistic)
     assert r.ci_low < r.estimate < r.ci_high < 1 and (r.n, r.dates) == (60, 60)
-    assert mae(points, settings=FEW).estimate == pytest.approx(np.abs(TRUTH - SAID).mean())
+    assert found.mae.estimate == pytest.approx(np.abs(TRUTH - SAID).mean())
     assert slope(points).estimate == pytest.approx(stats.linregress(TRUTH, SAID).slope)
-    assert sign_accuracy(points).estimate == np.mean(np.sign(TRUTH) == np.sign(SAID))
+    assert found.sign_accuracy.estimate == np.mean(np.sign(TRUTH) == np.sign(SAID))
 
 
 def test_the_interval_of_r_is_near_fishers_where_that_holds() -> None:
@@ -73,7 +68,8 @@ def test_within_tolerance_counts_its_edge() -> None:
 
 
 def test_sign_is_conditional_on_a_truth_that_has_one() -> None:
-    found = sign_accuracy(asked([0.0, 1.0, -1.0, 2.0], [1.0, 2.0, 3.0, 0.0]))
+    points = asked([0.0, 1.0, -1.0, 2.0], [1.0, 2.0, 3.0, 0.0])
+    found = signature(points, tolerance=0.25, settings=FEW).sign_accuracy
     assert (found.estimate, found.n) == (1 / 3, 3)
     assert sign_base_rate(asked([0.0, 1.0, -1.0, 2.0], [1, 1, 1, 1])).estimate == 2 / 3
 
