@@ -7,7 +7,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -24,8 +23,9 @@ from coreeval.releases.sources import Horizon, StaleSample, find_new_cutoffs, it
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
 from coreeval.tools.markdown import code_span, escape
+from coreeval.tools.pages import open_templates
 from coreeval.tools.tables import Foreign, markdown_table
-from coreeval.tools.text import DiffPiece, visible_line, visible_value, word_diff
+from coreeval.tools.text import DiffPiece, visible_line, word_diff
 
 if TYPE_CHECKING:
     pass
@@ -386,18 +386,9 @@ def write_diff_page(path: Path, diff: Diff) -> None:
 
 def render_diff_page(diff: Diff) -> str:
     """Return the diff page."""
-    from jinja2 import Environment, StrictUndefined
-
-    template = resources.files("coreeval.releases").joinpath("diff.html.jinja")
-    environment = Environment(
-        autoescape=True,
-        finalize=visible_value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = open_templates("coreeval.releases", lstrip_blocks=True)
     document = diff.model_dump(mode="json")
     shown, left = document["changed"][:MOST_SHOWN], max(0, len(document["changed"]) - MOST_SHOWN)
-    return environment.from_string(template.read_text(encoding="utf-8")).render(
+    return templates.get_template("diff.html.jinja").render(
         document | {"changed": shown, "left": left, "titles": [str(diff.before), str(diff.after)]}
     )

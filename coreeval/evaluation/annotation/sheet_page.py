@@ -10,7 +10,7 @@ from pathlib import Path
 from coreeval.evaluation.annotation.criteria import LABEL_STUDY, NO_OPTION, StudyDesign
 from coreeval.evaluation.annotation.sheets import SheetItem
 from coreeval.tasks.kinds.choice import LETTERS
-from coreeval.tools.text import visible_value
+from coreeval.tools.pages import open_templates
 
 
 def write_sheet_page(
@@ -22,13 +22,9 @@ def write_sheet_page(
     design: StudyDesign = LABEL_STUDY,
 ) -> None:
     """Write a sheet as a page that stores the ratings in the browser and downloads them as CSV."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
-    )
     style, script = _read_asset("page.css"), _read_asset("page.js")
-    page = environment.from_string(_read_asset("page.html.jinja")).render(
+    template = open_templates("coreeval.evaluation.annotation").get_template("page.html.jinja")
+    page = template.render(
         study=study,
         rater=rater,
         items=items,

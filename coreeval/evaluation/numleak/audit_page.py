@@ -34,8 +34,8 @@ from coreeval.evaluation.numleak.sketches import (
     y_at,
 )
 from coreeval.tools.files import write_text
+from coreeval.tools.pages import open_templates
 from coreeval.tools.tables import format_html
-from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -123,16 +123,9 @@ def _axis_range(values: Sequence[float]) -> tuple[float, float]:
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("coreeval.evaluation.numleak", ""),
-        autoescape=True,
-        finalize=visible_value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    environment = open_templates("coreeval.evaluation.numleak")
     environment.filters["percent"] = lambda share: f"{share:.0%}"
     environment.filters["numbers"] = lambda rows, title="": format_html(
         audit_table(rows, title), "numbers small"

@@ -8,7 +8,6 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from coreeval.evaluation.overlap.search import (
 from coreeval.evaluation.overlap.shingles import RUN, RUN_UNSPACED, WIDTH, WIDTH_UNSPACED
 from coreeval.evaluation.overlap.templates import TEMPLATE
 from coreeval.tools.files import replacing, write_text
-from coreeval.tools.text import DiffPiece, visible_value, word_diff
+from coreeval.tools.pages import open_templates
+from coreeval.tools.text import DiffPiece, word_diff
 
 Json = Mapping[str, Any]
 LONGEST = 4000
@@ -191,18 +191,9 @@ def write_overlap_page(path: Path, overlap: BenchmarkOverlap) -> Path:
 
 def render_overlap_page(overlap: BenchmarkOverlap) -> str:
     """Render the overlap as an HTML page."""
-    from jinja2 import Environment, StrictUndefined
-
-    template = resources.files("coreeval.evaluation.overlap").joinpath("page.html.jinja")
-    environment = Environment(
-        autoescape=True,
-        finalize=visible_value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = open_templates("coreeval.evaluation.overlap", lstrip_blocks=True)
     document = overlap_document(overlap)
-    return environment.from_string(template.read_text(encoding="utf-8")).render(
+    return templates.get_template("page.html.jinja").render(
         document
         | {
             "sides": [side for side in (document["a"], document["b"]) if side],

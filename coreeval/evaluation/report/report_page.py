@@ -38,8 +38,8 @@ from coreeval.tools.formatting import (
     format_points,
     format_usd,
 )
+from coreeval.tools.pages import open_templates
 from coreeval.tools.tables import Table, format_html
-from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -222,16 +222,11 @@ def _style(name: str) -> str:
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
     parts = [each.open_templates() for each in TARGET_DETECTORS if each.open_templates]
-    own = PackageLoader("coreeval.evaluation.report")
-    made = Environment(
-        loader=ChoiceLoader([own, *(PackageLoader(part.package, "") for part in parts)]),
-        autoescape=True,
-        finalize=visible_value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
+    made = open_templates(
+        "coreeval.evaluation.report",
+        *(part.package for part in parts),
+        folder="templates",
         lstrip_blocks=True,
     )
     made.filters |= {

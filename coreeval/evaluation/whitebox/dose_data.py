@@ -156,7 +156,7 @@ def _begin(quantity: str, name: str, date: Period) -> str:
 
 
 def list_training(data: DoseData, cell: DoseCell, largest: int) -> list[TrainingItem]:
-    """Return the sentences of a cell: each date as often as its dose, then filler up to `largest`."""
+    """Return the sentences of a cell: each date as often as its dose, and filler to `largest`."""
     if cell.dose is None:
         return []
     return [

@@ -5,7 +5,6 @@ The page has no scripts, fetches nothing, and escapes everything in it.
 
 import re
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,13 @@ from coreeval.releases.review.persons import SHORTEST_NAME
 from coreeval.releases.review.review import Choice, Review
 from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.files import write_text
+from coreeval.tools.pages import open_templates
 from coreeval.tools.text import (
     find_columns,
     format_sheet,
     iter_sheet_rows,
     join_fields,
     unescape_formula,
-    visible_value,
 )
 from coreeval.tools.workspace import command
 
@@ -31,15 +30,10 @@ if TYPE_CHECKING:
 
 def write_review_page(path: Path, review: Review, samples: Sequence[ReviewEntry]) -> None:
     """Write a review's samples as an HTML page."""
-    from jinja2 import Environment, StrictUndefined
-
-    template = resources.files("coreeval.releases.review").joinpath("page.html.jinja")
-    environment = Environment(
-        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
-    )
+    environment = open_templates("coreeval.releases.review")
     environment.filters |= {"marked": _mark_names, "is_web": _is_web, "titled": title_fields}
     environment.filters["label_title"] = lambda texts, label: find_display(texts, label).label_title
-    page = environment.from_string(template.read_text(encoding="utf-8")).render(
+    page = environment.get_template("page.html.jinja").render(
         run=str(review.run),
         command=command("review", review.run),
         samples=samples,
