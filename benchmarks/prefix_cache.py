@@ -11,7 +11,8 @@ has of them at the end must be what the server counted.
 Tokens are those of `--tokenizer`, one of tiktoken's with its file in TIKTOKEN_CACHE_DIR, or else
 four characters each, the likely rate of `coreeval estimate`. "constant" is what all prompts of a
 role begin with, "found" what a cache of that kind found, "lost" what a role pays because the
-beginning is shorter than OpenAI's 1,024 tokens, all as shares of the prompt tokens.
+beginning is shorter than OpenAI's 1,024 tokens, all as shares of the prompt tokens. "vllm" is what
+its cache finds of requests that are sent as to OpenAI, the first of each prefix alone.
 """
 
 import argparse

@@ -1,8 +1,10 @@
 """Sends requests to a model, with retries, supported options, rate limits and a budget.
 
 `Dispatcher` is the interface for clients. `LiveDispatcher` sends each request immediately, through
-four independent parts, from the outside in:
+five independent parts, from the outside in:
 
+- `FirstRequests` sends one request ahead of all that begin alike, which the provider then has in
+  its cache;
 - `Retry` sends again what failed and may succeed later;
 - `Capabilities` chooses the options, and others if the endpoint does not support them;
 - `RateLimiter` lets the request wait for its turn;
@@ -22,6 +24,7 @@ from coreeval.models.budget import Budget, answer_cost
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.failures import CallFailure, FinalError, to_final_error
 from coreeval.models.model import IMPOSSIBLE_COUNT, Model, RequestOptions, find_impossible_count
+from coreeval.models.prompt_cache import FirstRequests, find_fewest_tokens
 from coreeval.models.rate_limit import Permit, RateLimiter
 from coreeval.models.retry import Retry
 from coreeval.tools.stores.batch_writer import Write
@@ -107,6 +110,7 @@ class LiveDispatcher:
         retry: When and how often a failed request is sent again.
         role: The role that asks.
         active_calls: Receives the stage of each call; shared by the process.
+        first_requests: Which requests of the role others that begin alike wait for.
     """
 
     model: Model
@@ -116,6 +120,7 @@ class LiveDispatcher:
     retry: Retry
     role: str = ""
     active_calls: ActiveCalls = field(default_factory=ActiveCalls)
+    first_requests: FirstRequests = field(default_factory=FirstRequests)
 
     async def send(self, request: ModelRequest) -> DispatchResult:
         """Return the answer to one request; see `Dispatcher.send`."""
@@ -128,13 +133,22 @@ class LiveDispatcher:
                     call.move_to("resting")
 
                 attempt = partial(self._attempt, request, tries, call)
-                result = await self.retry.run(attempt, rest)
+                async with self.first_requests.go_ahead(self._find_prefix(request)):
+                    result = await self.retry.run(attempt, rest)
         except CallFailure as failure:
             final = self.to_error(failure)
         else:
             await self.budget.settle(result.reservation, result.usd)
             return result
         raise final
+
+    def _find_prefix(self, request: ModelRequest) -> tuple[str, str] | None:
+        """Return what a request has in common with others, if the provider may cache it."""
+        fewest, first = find_fewest_tokens(self.model.config), request.messages[0]
+        if fewest is None or first["role"] != "system":
+            return None
+        is_short = request.size < fewest * CHARACTERS_A_TOKEN
+        return None if is_short else (request.options.name, first["content"])
 
     async def _attempt(
         self, request: ModelRequest, tries: list[str], call: ActiveCall

@@ -1,13 +1,21 @@
 """The rules of providers' prompt caches, and which models require marks.
 
+A provider has a prefix in its cache once the first answer to it has begun. Requests that are sent
+side by side before that find nothing, so the first request of each prefix goes ahead of the others.
+
 Their rules as of 2026-10-08, by provider:
 https://developers.openai.com/api/docs/guides/prompt-caching and
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
 """
 
+import asyncio
 import re
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 from coreeval.config import ModelConfig
+from coreeval.models.activity import pause_sample_clock
 
 FEWEST_TOKENS = 1024
 """The fewest tokens of a prefix that OpenAI caches, and Anthropic for most models."""
@@ -49,3 +57,41 @@ def wants_breakpoints(config: ModelConfig) -> bool:
         return False
     found = _GPT.match(config.name)
     return found is not None and (int(found[1]), int(found[2] or 0)) >= _MARKS_FROM
+
+
+LONGEST_HOLD_S: Final = 30.0
+"""How long requests wait at most for the first one with their prefix."""
+
+
+class FirstRequests:
+    """Sends the first request of each prefix alone, so that the others find it in the cache.
+
+    Args:
+        longest_s: Seconds after which the others are sent although the first has no answer yet.
+    """
+
+    def __init__(self, longest_s: float = LONGEST_HOLD_S) -> None:
+        self._longest_s = longest_s
+        self._ended: dict[Hashable, asyncio.Event] = {}
+
+    @asynccontextmanager
+    async def go_ahead(self, prefix: Hashable | None) -> AsyncIterator[None]:
+        """Hold the request in the block until the first one with its prefix has ended, however.
+
+        Args:
+            prefix: What the prompt begins with; None if no cache keeps it.
+        """
+        if prefix is None:
+            yield
+            return
+        ended = self._ended.get(prefix)
+        if ended is None:
+            ended = self._ended[prefix] = asyncio.Event()
+        elif not ended.is_set():
+            with suppress(TimeoutError), pause_sample_clock():
+                async with asyncio.timeout(self._longest_s):
+                    await ended.wait()
+        try:
+            yield
+        finally:
+            ended.set()

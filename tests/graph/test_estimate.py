@@ -234,15 +234,15 @@ def test_the_recorded_share_of_cached_tokens_makes_the_likely_cost_lower() -> No
 def test_cached_tokens_are_expected_by_the_provider_s_rule_until_some_were_recorded() -> None:
     unknown = cost_line(asked())
     assert unknown.cached_tokens == between(0, 0, 299 * 2000)
-    ruled = cost_line(asked(cached_from=1024, at_once=10))
-    assert ruled.cached_tokens == between(0, 190 * 2000, 299 * 2000)
+    ruled = cost_line(asked(cached_from=1024))
+    assert ruled.cached_tokens == between(0, 199 * 2000, 299 * 2000)
     assert ruled.usd is not None and unknown.usd is not None
-    assert ruled.usd.likely == pytest.approx(unknown.usd.likely - 190 * 2000 * 1.8e-6)
+    assert ruled.usd.likely == pytest.approx(unknown.usd.likely - 199 * 2000 * 1.8e-6)
     assert cost_line(asked(cached_from=2001)).cached_tokens.likely == 0
     recorded = cost_line(asked(cached_from=1024, cached_share=0.1))
     assert recorded.cached_tokens.likely == 50_000
     assert cost_line(asked(cached_from=1024, cached_share=0.0)).cached_tokens.likely == 0
-    assert sum_lines((ruled, recorded)).cached_tokens.likely == 190 * 2000 + 50_000
+    assert sum_lines((ruled, recorded)).cached_tokens.likely == 199 * 2000 + 50_000
 
 
 def test_at_the_high_end_every_prompt_is_written_to_the_cache_where_that_costs_more() -> None:

@@ -75,8 +75,6 @@ class RoleFigures:
     """Share of the prompt tokens that came from the provider's cache so far; None if not known."""
     cached_from: int | None = None
     """The fewest tokens of a prefix that the provider caches; None if its rule is not known."""
-    at_once: int = 1
-    """Calls that are sent before the first one is answered, and so find nothing in the cache."""
     priced: ModelPrice
 
 
@@ -136,7 +134,7 @@ def _estimate_cached_tokens(asked: RoleFigures, calls: Range, prompt: Range) -> 
     the high end all calls but the first find the common prefix.
     """
     density = asked.density.range
-    found = max(0.0, calls.likely - asked.at_once) * _cached_prefix(asked, density.likely)
+    found = max(0.0, calls.likely - 1) * _cached_prefix(asked, density.likely)
     if asked.cached_share is not None:
         found = asked.cached_share * prompt.likely
     elif asked.cached_from is None:
@@ -367,7 +365,6 @@ def estimate_line(
             duration=estimate_duration(past_calls, player, said.range),
             cached_share=estimate_cached_share(past_calls, player),
             cached_from=find_fewest_tokens(model),
-            at_once=model.max_in_flight or assignments.concurrency,
             priced=assignments.find_price(model),
         )
     )
