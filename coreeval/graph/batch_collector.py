@@ -20,6 +20,7 @@ from coreeval.models.batches import BatchAnswer, BatchState
 from coreeval.models.budget import answer_cost
 from coreeval.models.dispatch import drop_impossible_count
 from coreeval.models.failures import CallFailure
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.batch_records import (
     LIVE,
     Batch,
@@ -245,11 +246,9 @@ class BatchCollector:
             failure = error
         batch = await commit()
         if unknown and failure is None and not batch.unreadable_at:
-            told = (
-                f"{batch.model}: {unknown} results of a batch match no question, or one "
-                "already answered"
-            )
-            self._run.tell(self._run.stage, note=told)
+            results = format_quantity(unknown, "result")
+            note = f"{batch.model}: a batch has {results} with an unknown or repeated id"
+            self._run.tell(self._run.stage, note=note)
         return batch, failure
 
     async def _end(

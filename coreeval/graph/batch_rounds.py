@@ -19,7 +19,7 @@ from coreeval.graph.phases import OnResult, Phase, PhaseResult, PhaseRunner
 from coreeval.graph.run_context import RunContext
 from coreeval.models import close_models
 from coreeval.models.batch_dispatch import Batching
-from coreeval.tools.formatting import format_span
+from coreeval.tools.formatting import format_quantity, format_span, plural
 from coreeval.tools.stores.call_batches import CallBatches
 from coreeval.tools.stores.call_store import open_calls
 
@@ -131,9 +131,8 @@ class _Rounds:
         left = waiting + sum(each.total for each in opened)
         calls = await asyncio.to_thread(batches.count_calls)
         if waiting and left <= batching.config.live_below * (calls + left):
-            self._run.tell(
-                self._run.stage, note=f"{waiting} calls remain: they are sent individually"
-            )
+            remain = f"{format_quantity(waiting, 'call')} {plural(waiting, 'remains', 'remain')}"
+            self._run.tell(self._run.stage, note=f"{remain}, to be sent individually")
             batching.live = True
             return True
         if await self._sender.send(lengths, hold_small=bool(opened)):
@@ -164,8 +163,9 @@ class _Rounds:
         opened = self._batches.open_batches()
         calls = sum(each.total for each in opened)
         told = (
-            f"{len(opened)} open batches with {calls} calls did not end within "
-            f"{format_span(LIVE_PATIENCE_S)}: their answers may be billed, so nothing is sent "
+            f"{format_quantity(len(opened), 'open batch', 'open batches')} with "
+            f"{format_quantity(calls, 'call')} did not end within "
+            f"{format_span(LIVE_PATIENCE_S)}: the answers may be billed, so nothing is sent "
             "again yet. Later, run coreeval resume RUN --live, or --live --wait to wait"
         )
         self._run.tell(self._run.stage, note=told)

@@ -17,6 +17,7 @@ from coreeval.models.batches import BatchEndpoint, BatchRequest, BatchState, Que
 from coreeval.models.failures import CallFailure
 from coreeval.tools.catalogs import find_batch_price
 from coreeval.tools.endpoints import is_at_provider
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.batch_records import (
     LIVE,
     TOO_MUCH,
@@ -282,8 +283,7 @@ class BatchSender:
         return failure
 
     async def _note_sent(self, batch: Batch, state: BatchState) -> Batch:
-        calls = "1 call" if batch.total == 1 else f"{batch.total} calls"
-        note = f"{calls} of {batch.model} sent as a batch"
+        note = f"{format_quantity(batch.total, 'call')} of {batch.model} sent as a batch"
         self._run.tell(self._run.stage, note=note)
         now = self._run.now().isoformat(timespec="seconds")
         sent = {"state": "sent", "provider_id": state.provider_id, "sent_at": now}

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from coreeval.cli.app import main
-from coreeval.errors import WAITING, BudgetSpent, CoreEvalError, ModelUnusable
+from coreeval.errors import WAITING, BudgetSpent, CoreEvalError, ModelUnusable, RunLocked
 from coreeval.graph import batch_rounds
 from coreeval.graph.batch_collector import READ_TRIES
 from coreeval.graph.execute import RunHooks, RunSummary
@@ -25,6 +25,7 @@ from coreeval.models.dispatch import ModelRequest
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.openai import OpenAIChat
 from coreeval.models.retry import Retry
+from coreeval.prompts import load_prompts
 from coreeval.runs.status import read_status
 from coreeval.tools import endpoints
 from coreeval.tools.clock import utc_now
@@ -206,7 +207,60 @@ def test_results_that_are_cut_off_are_read_again(
     provider.cuts_results, notes = 1, list[str]()
     begin(lab, waits=True, notes=notes)
     assert_as_live(lab, undisturbed)
-    assert not [note for note in notes if "match no question" in note]
+    assert not [note for note in notes if "unknown or repeated id" in note]
+
+
+def test_results_with_unknown_and_doubled_ids_are_told_and_change_nothing(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab)
+    provider.strays, notes = True, list[str]()
+    begin(lab, waits=True, notes=notes)
+    assert_as_live(lab, undisturbed)
+    told = [note for note in notes if "unknown or repeated id" in note]
+    assert len(told) == len(provider.sizes)
+    assert "a batch has 2 results with an unknown or repeated id" in told[0]
+    assert lab.manifest.cost.billed_calls == sum(provider.sizes)
+    assert lab.manifest.cost.unknown_usd == 0
+
+
+def test_a_prompt_that_changed_between_rounds_is_asked_anew_and_the_old_answers_are_kept(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    text, folder = load_prompts()["extractor"].text, lab.folder / "own prompts"
+    folder.mkdir()
+    (folder / "extractor.md").write_text(text)
+    priced(lab)
+    lab.write(prompts=str(folder))
+    begin(lab)
+    (folder / "extractor.md").write_text(text.replace("\n=== user", "\nTake care.\n\n=== user"))
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    old, new, *_ = provider.requests.values()
+    assert len(old) == len(new) == FEW and all(b"Take care." in each.body for each in new)
+    assert not {each.custom_id for each in old} & {each.custom_id for each in new}
+    assert set(provider.paid.values()) == {1}
+    cost, batches = lab.manifest.cost, read_status(lab.files.root).batches
+    assert batches and cost.billed_usd is not None
+    paid = sum(each.usd or 0 for each in batches.batches)
+    assert cost.billed_usd + cost.unknown_usd == pytest.approx(paid)
+
+
+def test_two_processes_do_not_collect_the_same_run(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    begin(lab)
+    refused = list[str]()
+
+    def collect_too(_: Progress) -> None:
+        with pytest.raises(RunLocked) as caught:
+            go_on(lab)
+        refused.append(caught.value.message)
+
+    go_on(lab, waits=True, watch=collect_too)
+    assert refused and "another process" in refused[0]
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -301,7 +355,7 @@ def test_live_waits_a_bounded_time_for_a_provider_that_cannot_tell(
     assert begin(lab).manifest.status == "waiting"
     done = go_on(lab, live=True, watch=lambda told: notes.append(told.note))
     assert done.manifest.status == "waiting" and provider.hides
-    assert [note for note in notes if "their answers may be billed" in note]
+    assert [note for note in notes if "1 open batch with 3 calls did not end" in note]
     provider.hides = 0
     go_on(lab, live=True)
     assert_as_live(lab, undisturbed)

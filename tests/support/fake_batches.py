@@ -51,6 +51,8 @@ class FakeProvider:
     looks: int = 0
     cuts_results: int = 0
     """How many of the next reads end in the middle."""
+    strays: bool = False
+    """Whether results name a question twice, and one that nobody asked."""
     states: dict[str, BatchState] = field(default_factory=dict)
     requests: dict[str, list[BatchRequest]] = field(default_factory=dict)
     paid: Counter[str] = field(default_factory=Counter)
@@ -173,6 +175,9 @@ class FakeBatches:
         self.provider.cuts_results -= cut
         for request in requests[: len(requests) // 2] if cut else requests[::-1]:
             yield BatchAnswer(custom_id=request.custom_id, outcome=self.provider.answer(request))
+        if self.provider.strays:
+            yield BatchAnswer(custom_id=requests[0].custom_id, outcome=AIMessage("no, another"))
+            yield BatchAnswer(custom_id="nobody-asked-this", outcome=AIMessage("an answer"))
         if cut:
             raise CallFailure("transient", "the file of results ends in the middle")
 
