@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 CONFIG, TASK = "coreeval.yaml", "task.yaml"
+GENERAL_NAMES = ("", "label", "labels", "class", "category", "gold", "target")
+"""Names of a label column that do not say what the labels are."""
 FIRST_DAYS = 30
 """The days of news of a first window."""
 _OWN_TARGET = '    - {model: "offline:classifier"}'
@@ -284,9 +286,10 @@ def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> It
     from coreeval.tasks.label_finder import parse_label_number
 
     fields, kind = tuple(_field_names(found)), "tweet" if found.tweets else "text"
-    what = " ".join(re.findall(r"[^\W_]+", found.label)) or "label"
+    named = " ".join(re.findall(r"[^\W_]+", found.label))
+    what = "label" if named.casefold() in GENERAL_NAMES else named
     about = f"The {what} of a {kind} of {data.name}."
-    ask = "Which label fits" if what in ("label", "labels") else f"What is the {what} of"
+    ask = "Which label fits" if what == "label" else f"What is the {what} of"
     shown = "\n".join(f"{name}: ${name}" if len(fields) > 1 else f"${name}" for name in fields)
     templates = (
         f"{shown}\n\n{ask} this {kind}? Answer with one of these labels: $labels.",

@@ -374,7 +374,7 @@ def _collect_notes(file: TaskFile) -> list[str]:
     general = ", ".join(role for role in ROLES if role not in file.lines)
     notes = list[str]()
     if general:
-        notes.append(f"note: lines: {general} get the general line for a task of your own")
+        notes.append(f"note: lines is not set for {general}, which get general instructions")
     shown = kind_of(file).gold_variable
     notes += [
         f"note: templates.{number} does not show ${shown}: it should spell the {shown} out"

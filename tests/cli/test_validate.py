@@ -41,7 +41,7 @@ def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "warning: 4 articles can serve at most 8 samples (knowledge.reuse: 2)" in thin
     assert "warning: there is news on 3 of the window's 11 days" in thin
     more = "download more: coreeval gdelt sync --since 2025-08-01 --until 2025-08-12 --feeds gal"
-    assert "under knowledge:, write `window: {start: 2026-06-10, end: 2026-09-06}`" in thin
+    assert "under knowledge:, write `window: {start: 2025-09-19, end: 2026-09-06}`" in thin
     assert more in thin and "ready to run; warnings: 3; next: " in thin
 
 

@@ -59,7 +59,7 @@ def test_notes_say_what_is_absent(tmp_path: Path) -> None:
     path = written(tmp_path, lines={"composer": "Short."}, templates=["$headline?"])
     notes = explain_task(path)
     assert not problems(path)
-    (general,) = [note for note in notes if "get the general line" in note]
+    (general,) = [note for note in notes if "lines is not set for" in note]
     assert [role for role in ROLES if role in general] == [
         role for role in ROLES if role != "composer"
     ]

@@ -40,6 +40,9 @@ from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreStats, hash_
 from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 
+ENOUGH_ARTICLES = 1000
+"""A suggested window need not have more articles than these."""
+
 
 def open_folder(path: Path, cache: Path, language: str = ENGLISH) -> Path:
     """Return the store made from the files under `path`, made if needed; a store is returned as is.
@@ -171,13 +174,17 @@ def count_less_certain(
 def suggest_window(
     articles: ArticleColumns, worst: int, window: Window, language: str = ENGLISH
 ) -> Window | None:
-    """Return a window up to the last article that has twice the articles; None if there is none.
+    """Return a window up to the last article with many more articles; None if there is none.
 
-    It is as long as the given window, or the shortest of 2, 4, 8, … times that length.
+    It has twice the articles of the given window, and half of the store's articles or
+    `ENOUGH_ARTICLES`. It is as long as the given window, or 2, 4, 8, … times as long.
     """
     known = np.sort(select_times(articles, worst, language=language))
-    needed = 2 * len(select_times(articles, worst, window, language=language)) or 1
-    if len(known) < needed:
+    needed = max(
+        2 * len(select_times(articles, worst, window, language=language)),
+        min(ENOUGH_ARTICLES, -(-len(known) // 2)),
+    )
+    if not 0 < needed <= len(known):
         return None
     end = _from_epoch(int(known[-1]) // DAY_S * DAY_S) + timedelta(days=1)
     lacking = end - _from_epoch(int(known[-needed]) // DAY_S * DAY_S)
@@ -341,7 +348,7 @@ class LocalKnowledge:
         return count_less_certain(self._shelf.articles, self._worst, window, self._language)
 
     def suggest_window(self, window: Window) -> Window | None:
-        """Return a window up to the last article with twice the articles; None if none has."""
+        """Return a window up to the last article with many more articles; None if none has."""
         return suggest_window(self._shelf.articles, self._worst, window, self._language)
 
     def require(self, window: Window) -> Coverage:

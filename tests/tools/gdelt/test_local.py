@@ -183,7 +183,7 @@ def test_an_empty_window_says_what_there_is(source: LocalKnowledge) -> None:
     assert caught.value.where.endswith("news")
     assert caught.value.hint == (
         "with min_precision crawl there would be 1; or in the config, under knowledge:, write "
-        "`window: {start: 2026-06-11, end: 2026-06-21}`"
+        "`window: {start: 2026-06-01, end: 2026-06-21}`"
     )
     both = source.suggest_window(Window(start=datetime(2026, 6, 20, tzinfo=UTC), end=late.start))
     assert both is not None and both.end == late.start
