@@ -45,4 +45,4 @@ def check_language(code: str) -> str:
     codes = {name.casefold(): known for known, name in LANGUAGES.items()}
     near = difflib.get_close_matches(code.casefold(), codes, n=1, cutoff=0.7)
     hint = f": {codes[near[0]]} is {LANGUAGES[codes[near[0]]]}" if near else ""
-    raise ValueError(f"{code!r} is no ISO 639-1 code of a language, such as de or es{hint}")
+    raise ValueError(f"{code!r} is not an ISO 639-1 language code such as de or es{hint}")

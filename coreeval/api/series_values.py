@@ -264,7 +264,7 @@ def _define(
         how = ", one twentieth of the standard deviation of the values"
         if tolerances[0] <= 0:
             raise UsageError(
-                "the values do not vary, so that no tolerance follows from them",
+                "the values do not vary, so no tolerance can be derived from them",
                 where="tolerances",
                 hint="say how near an answer must be: tolerances=[0.25]",
             )

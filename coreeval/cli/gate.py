@@ -66,7 +66,7 @@ def gate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a release against limits, for CI. Exit 4 where a gate is not met."""
+    """Check a release against limits, for CI. Exit 4 if a gate is not met."""
     from coreeval.api.gates import gate as check
     from coreeval.releases.gates.check import write_junit
     from coreeval.tools.clock import utc_now

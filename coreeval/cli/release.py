@@ -184,7 +184,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that no byte of a release has changed. Exit 1 if it is not."""
+    """Check that no byte of a release has changed. Exit 1 if one has."""
     from coreeval.api.verification import verify as check
 
     found = check(folder, chain=chain, digest=digest)

@@ -218,7 +218,10 @@ def review(
         bool, typer.Option("--decided", help="Also show decided samples.")
     ] = False,
     page: Annotated[
-        int, typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help=f"{PAGE} samples a page.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=LARGEST_COUNT, help=f"Page to show; a page has {PAGE} samples."
+        ),
     ] = 1,
     csv: Annotated[
         Path | None,

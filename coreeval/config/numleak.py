@@ -37,7 +37,7 @@ class LeakConfig(Section):
         for name in ("early", "scrambled"):
             if 0 < getattr(self, name) < LEAST_CONTROL_DATES:
                 raise ValueError(
-                    f"{name} is 0 or at least {LEAST_CONTROL_DATES}: fewer give no interval"
+                    f"{name} must be 0 or at least {LEAST_CONTROL_DATES}: fewer give no interval"
                 )
         return self
 

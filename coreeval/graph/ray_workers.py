@@ -96,8 +96,9 @@ def _join_cluster(config: Config) -> bool:
             f"cannot join the Ray cluster: {_describe(error)}",
             where=f"{ADDRESS_KEY}: {address}",
             hint="start one on this machine (ray start --head) or join this machine to it (ray "
-            "start --address=HOST:PORT), with the Python and the Ray of this process; a cluster "
-            "named by its address also needs RAY_AUTH_MODE=token (coreeval docs ray)",
+            "start --address=HOST:PORT), with the same versions of Python and Ray as this "
+            "process; a cluster named by its address also needs RAY_AUTH_MODE=token "
+            "(coreeval docs ray)",
         ) from None
     return True
 

@@ -93,7 +93,7 @@ def _object_schema(properties: Mapping[str, object]) -> dict[str, object]:
 def _check_sayable(node: Schema, at: str) -> None:
     free = node.get("type") == "object" and "properties" not in node
     if free or "prefixItems" in node or not {"type", "anyOf", "enum"} & set(node):
-        raise TypeError(f"{at}: no strict schema can say {dict(node)}")
+        raise TypeError(f"{at}: a strict schema cannot express {dict(node)}")
 
 
 def _require_mapping(value: object) -> Mapping[str, object]:
@@ -122,7 +122,7 @@ def refuse_truth_value(value: object) -> object:
         ValueError: it is one of them.
     """
     if isinstance(value, bool):
-        raise ValueError("it is a truth value in place of a number")
+        raise ValueError("it is a truth value instead of a number")
     return value
 
 

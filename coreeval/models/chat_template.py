@@ -143,7 +143,7 @@ def serve() -> None:
                 **start["tokens"],
             )
             if len(text) > len(line) + MOST_ADDED:
-                raise ValueError(f"it makes {len(text):,} characters of them")
+                raise ValueError(f"it expands them to {len(text):,} characters")
             answer = {"text": text}
         except Exception as error:  # noqa: BLE001 - whatever it is, the template cannot be used
             answer = {"error": str(error) or type(error).__name__}

@@ -112,8 +112,8 @@ class Prompt:
         """
         if self.variables != values.keys():
             raise PromptError(
-                f"wants the variables {', '.join(sorted(self.variables))}; "
-                f"was given {', '.join(sorted(values))}",
+                f"needs the variables {', '.join(sorted(self.variables))}; "
+                f"got {', '.join(sorted(values))}",
                 where=self.name,
             )
         system, user = self._halves
@@ -220,7 +220,7 @@ def _find_prompt_name(path: Path) -> PromptName:
             return name
     near = difflib.get_close_matches(path.stem, ROLES_OF_PROMPT, n=1, cutoff=0.5)
     raise PromptError(
-        "this file is named like no prompt of a role",
+        "no role has a prompt with this file name",
         where=str(path),
         hint=f"did you mean {near[0]}.md?" if near else f"prompts: {', '.join(ROLES_OF_PROMPT)}",
     )

@@ -143,7 +143,7 @@ def _refuse_empty_sheets(
     where = ", ".join(map(str, sheets))
     if others:
         raise UsageError(
-            f"the sheets are from another study than the key ({key.study}): it has no item "
+            f"the sheets are from a different study than the key ({key.study}): it has no item "
             f"{others[0].item!r}",
             where=where,
             hint="give the key written with these sheets: --key FILE",

@@ -161,7 +161,7 @@ def describe_comparability(found: Comparability | None) -> str:
         return ""
     differences = "".join(f"- {escape(each)}\n" for each in found.sentences)
     rows = "\n".join(map(_measure_row, list_rows(found)))
-    return f"""## Is the updated arm like the original?
+    return f"""## Is the updated arm comparable with the original?
 
 **{COMPARABILITY[found.verdict]}**
 

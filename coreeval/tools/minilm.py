@@ -57,7 +57,7 @@ class MiniLM:
             self._forward(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32))
         except (OSError, ValueError, TypeError, LookupError, SafetensorError) as error:
             raise ConfigError(
-                f"these are no weights of a BERT like MiniLM: {error}",
+                f"these are not the weights of a BERT like MiniLM: {error}",
                 where=str(folder),
                 hint=f"the folder needs {WEIGHTS}, {TOKENIZER} and {CONFIG}",
             ) from None
@@ -144,7 +144,7 @@ def _read_shape(config: object) -> NetworkShape:
     if not isinstance(config, Mapping):
         raise ValueError(f"{CONFIG} is not an object")
     if config.get("model_type") != "bert" or config.get("hidden_act") != "gelu":
-        raise ValueError(f"{CONFIG} is not that of a BERT with gelu")
+        raise ValueError(f"{CONFIG} does not describe a BERT with gelu")
     return NetworkShape(
         layers=int(str(config["num_hidden_layers"])),
         heads=int(str(config["num_attention_heads"])),

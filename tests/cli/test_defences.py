@@ -57,7 +57,7 @@ def test_words_a_page_and_a_picture(shell: Shell) -> None:
     assert "\nsoft: blocked " in said.out and "this is not proof" in said.out
     assert "picture: p/defences.svg" in said.out
     assert "--utility .coreeval/numleak/walls/utility.jsonl" in said.out
-    assert "What defences keep back" in (shell.folder / "a.html").read_text("utf-8")
+    assert "What defences prevent" in (shell.folder / "a.html").read_text("utf-8")
 
 
 def test_a_defence_without_words_names_its_file(shell: Shell) -> None:

@@ -312,4 +312,4 @@ def test_other_processes_run_what_was_agreed_to_here(
     assert rows.num_rows and all(text.startswith("Well, ") for text in rows["text"].to_pylist())
     tape = shell("cassette", "export", RUN, "--out", "tape", "--json").error
     assert tape["where"] == "models.rewriter"
-    assert "cannot hold what plugin:my_plugins:Prefixer said" in tape["message"]
+    assert "cannot contain the answers of plugin:my_plugins:Prefixer" in tape["message"]

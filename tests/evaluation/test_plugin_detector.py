@@ -195,7 +195,7 @@ def test_a_damaged_document_is_one_error(
         read_documents(files)
     write_json(files.detector_document("plugin-other"), document)
     files.detector_document("plugin-knows").unlink()
-    with pytest.raises(RunCorrupt, match="it is that of plugin-knows"):
+    with pytest.raises(RunCorrupt, match="it is a finding of plugin-knows"):
         read_documents(files)
 
 

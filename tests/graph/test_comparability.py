@@ -119,5 +119,5 @@ def test_the_report_and_the_card_of_a_run_say_it(undisturbed: Undisturbed) -> No
     assert found["samples"] == found["compared"] == len(accepted)
     assert found["verdict"] in {"not_comparable", "cannot_tell"}
     card = (files.dataset / "README.md").read_text()
-    assert card.index("Is the updated arm like the original?") < card.index("## Labels")
+    assert card.index("Is the updated arm comparable with the original?") < card.index("## Labels")
     assert card.count("# How it was made") == 1

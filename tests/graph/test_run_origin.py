@@ -42,7 +42,7 @@ def test_the_report_bounds_kept_labels_as_the_release_did(finished: Lab) -> None
     assert report["kept"] == report["counts"]["accepted"] and not report["attempts"]
     bound = release.manifest.quality.label_noise.bound
     assert bound and report["quality"]["label_noise"]["bound"] == bound
-    assert "were kept from release 1" in files.report_html.read_text()
+    assert "were carried over from release 1" in files.report_html.read_text()
 
     shutil.rmtree(release.path)
     evaluate(done.run_dir, targets=["offline:classifier"])

@@ -55,7 +55,7 @@ ODD_ROWS = {
         "a graded prediction is right or wrong"
     ),
     "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', 'answered', '', '', 1, 2.0)": (
-        "a score is from 0 to 1"
+        "a score must be from 0 to 1"
     ),
     "INSERT INTO stages VALUES ('assemble', '2026-11-02', '{\"semantic\": Infinity}')": "semantic",
     "INSERT INTO stages VALUES ('evaluate', '2026-11-02', '{\"targets\": 5}')": "targets",
@@ -173,7 +173,7 @@ def test_an_odd_item_is_one_message(tmp_path: Path, kind: TaskKind) -> None:
 
 def test_a_schema_version_that_is_no_number_is_one_message(run: Path) -> None:
     change(run, "UPDATE schema_version SET version = X'fffe'")
-    with pytest.raises(RunCorrupt, match="no number in the place of its schema version"):
+    with pytest.raises(RunCorrupt, match="no number as its schema version"):
         RunStore.open(run / "run.db", now=utc_now)
 
 

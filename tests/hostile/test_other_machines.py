@@ -71,7 +71,7 @@ def test_an_older_store_that_cannot_be_written_says_that_it_is_older(
     here = RUN_SCHEMA.version
     newer = replace(RUN_SCHEMA, version=here + 1, migrations={here: lambda _connection: None})
     forbid_writing(monkeypatch)
-    with pytest.raises(RunError, match=r"run\.db is of an older CoreEval") as caught:
+    with pytest.raises(RunError, match=r"run\.db was written by an older CoreEval") as caught:
         open_store(run_db, newer, what="run.db")
     assert "to a place where you may write" in caught.value.hint
 

@@ -39,7 +39,7 @@ def test_fill_gives_stable_instructions_first() -> None:
 
 @pytest.mark.parametrize("values", [{}, {"text": "a", "more": "b"}, {"txt": "a"}])
 def test_variables_must_be_exactly_those_of_the_prompt(values: dict[str, str]) -> None:
-    with pytest.raises(PromptError, match="wants the variables text"):
+    with pytest.raises(PromptError, match="needs the variables text"):
         prompt(f"a\n{DIVIDER}\n$text").fill(**values)
 
 

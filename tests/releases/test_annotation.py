@@ -273,7 +273,7 @@ def test_sheets_of_another_study(rated: Made, out: Path, tmp_path: Path) -> None
     other = export_sheets(rated.files.root, tmp_path / "other", seed=99)
     fill(out)
     wrong = refused(rated, out, key=other.key_file)
-    assert f"another study than the key ({other.key.study})" in wrong.message
+    assert f"a different study than the key ({other.key.study})" in wrong.message
 
 
 def test_another_study_takes_the_place_of_the_first_and_says_so(

@@ -101,9 +101,9 @@ def test_cards_say_whether_the_arms_are_comparable(made: Made, released: Release
     assert describe_comparability(None) == ""
     findings = Findings(comparability=COMPARABILITY)
     card = release_card(released.task, released.manifest.model_copy(update={"findings": findings}))
-    assert card.index("Is the updated arm like") < card.index("## Quality")
+    assert card.index("Is the updated arm comparable with") < card.index("## Quality")
     before = released.manifest.model_copy(update={"findings": Findings()})
-    assert "Is the updated arm like" not in release_card(released.task, before)
+    assert "Is the updated arm comparable with" not in release_card(released.task, before)
 
 
 def test_a_fence_inside_a_value_does_not_cut_the_front_matter(tmp_path: Path) -> None:

@@ -192,4 +192,4 @@ def test_the_page_shows_what_decides(people: Made) -> None:
         assert text in page
     assert page.count("<article") == 2
     write_review_page(path, review, [])
-    assert "Nothing waits" in path.read_text()
+    assert "No sample awaits" in path.read_text()

@@ -73,7 +73,7 @@ def test_a_text_is_embedded_alike_alone_and_in_a_batch() -> None:
     ("files", "missing"),
     [
         ({}, "tokenizer.json"),
-        ({"tokenizer.json": "{"}, "are no weights"),
+        ({"tokenizer.json": "{"}, "are not the weights"),
         (
             {"tokenizer.json": "TOKENIZER", "config.json": '{"model_type": "gpt2"}'},
             "BERT with gelu",
@@ -82,7 +82,7 @@ def test_a_text_is_embedded_alike_alone_and_in_a_batch() -> None:
         ({"tokenizer.json": "TOKENIZER", "config.json": "[]"}, "config.json is not an object"),
         (
             {"tokenizer.json": "TOKENIZER", "config.json": "CONFIG", "model.safetensors": "x" * 99},
-            "are no weights",
+            "are not the weights",
         ),
     ],
 )

@@ -106,7 +106,7 @@ def test_calls_are_told_with_their_prompts_answers_and_cost(
         assert re.search(r"prompt\w+ [0-9a-f]{12}", call)
         assert "system" in call
         assert "answer" in call
-    assert "found, not paid again" in words_of(second)
+    assert "from the store, not billed" in words_of(second)
 
 
 def test_neighbours_are_those_of_the_list_that_it_was_opened_from(

@@ -43,7 +43,7 @@ def _list_splits(config: DatasetConfig) -> list[str]:
             if isinstance(names, HubRefusal):
                 raise _hub_error(config, names)
             return sorted(names)
-    raise AssertionError("an answer has one part at least")
+    raise AssertionError("an answer has at least one part")
 
 
 def _open_records(

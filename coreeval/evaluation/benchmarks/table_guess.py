@@ -141,8 +141,8 @@ def _read_names(path: Path, suffix: str) -> list[str]:
     found = next((one for one in (";", "\t", ",", "|") if one != own and one in names[0]), None)
     if len(names) == 1 and found:
         raise DatasetError(
-            f"the columns of this file are separated by {_NAMES.get(found, found)!s}, and "
-            f"{suffix} wants {_NAMES.get(own, own)!s}",
+            f"the columns of this file are separated by {_NAMES.get(found, found)!s}, but "
+            f"{suffix} needs {_NAMES.get(own, own)!s}",
             where=str(path),
             hint="save it as CSV with commas, or as TSV with tabs and the ending .tsv",
         )

@@ -44,7 +44,7 @@ def _read_plugin_document(files: RunFiles, path: Path) -> dict[str, Any] | None:
         found: Any = parse_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
         detector = restore_detector(found)
         if detector.name != path.stem:
-            raise ValueError(f"it is that of {detector.name}")
+            raise ValueError(f"it is a finding of {detector.name}")
     except (ValueError, KeyError, TypeError) as error:
         raise RunCorrupt(
             f"the finding of a plugin is damaged: {_describe_error(error)}",

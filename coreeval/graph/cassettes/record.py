@@ -183,7 +183,7 @@ def _refuse_plugins(config: Config) -> None:
     models = config.models
     for role in (role for role in models.unasked_roles if models.for_role(role).is_plugin):
         raise CassetteError(
-            f"a cassette cannot hold what {models.for_role(role).model} said",
+            f"a cassette cannot contain the answers of {models.for_role(role).model}",
             where=f"models.{role}",
             hint="a cassette replays answers of models, and the work of built-in rules",
         )

@@ -209,7 +209,7 @@ def _modify_items(config: ItemConfig, modification: str, drawn: ItemSample) -> T
     twins = match_twins(drawn, map(modify, drawn.items))
     if said.modified and twins.identical_count == len(twins.pairs):
         raise DatasetError(
-            f"not one of {len(drawn.items)} items of {drawn.split!r} has a modified text there",
+            f"none of the {len(drawn.items)} items of {drawn.split!r} has a modified text there",
             where=said.modified,
             hint="modified items must have their item's id or position in the file",
         )

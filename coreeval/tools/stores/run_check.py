@@ -282,9 +282,9 @@ def _check_cell(column: Column[Any], value: Any) -> None:  # noqa: ANN401 - what
         return
     kinds: tuple[type, ...] = _kinds(column)
     if type(value) not in kinds:
-        raise ValueError(f"{type(value).__name__} in the place of {kinds[0].__name__}")
+        raise ValueError(f"{type(value).__name__} instead of {kinds[0].__name__}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("no finite number")
+        raise ValueError("not a finite number")
     shape = _SHAPES.get(column)
     if shape and isinstance(column.type, JSON):
         shape.validate_json(value, strict=True)
@@ -312,7 +312,7 @@ def _check_row(table: Table, row: dict[str, Any]) -> None:
         found = Evidence.model_validate_json(row["body"])
         _require_zone(found.published_at)
         if found.id != row["id"]:
-            raise ValueError(f"it is the evidence {found.id!r}")
+            raise ValueError(f"its body is the evidence {found.id!r}")
     elif table is t.results and row["freshness"] not in (None, "null"):
         _require_zone(Freshness.model_validate_json(row["freshness"]).earliest)
     elif table is t.predictions:
@@ -329,9 +329,9 @@ def _check_prediction(row: dict[str, Any]) -> None:
     if (row["right"] is None) != (row["score"] is None):
         raise ValueError("a graded prediction is right or wrong, and has a score")
     if row["score"] is not None and not 0 <= row["score"] <= 1:
-        raise ValueError("a score is from 0 to 1")
+        raise ValueError("a score must be from 0 to 1")
 
 
 def _require_zone(moment: datetime) -> None:
     if moment.tzinfo is None:
-        raise ValueError(f"{moment.isoformat()} is in no time zone")
+        raise ValueError(f"{moment.isoformat()} has no time zone")

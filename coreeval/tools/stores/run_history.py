@@ -304,7 +304,7 @@ class RunTrain:
                 raise DatasetError(
                     f"the benchmark has a sample {taken!r}, which is how a train item is named",
                     where="detect.pcr",
-                    hint=f"let no id of the benchmark begin with {TRAIN_PREFIX!r}",
+                    hint=f"no id of the benchmark may begin with {TRAIN_PREFIX!r}",
                 )
 
     def item(self, item_id: str) -> TrainItem:

@@ -218,8 +218,8 @@ def _refuse_readonly(connection: Connection, what: str, where: str) -> None:
     """
     if connection.dialect.name == "sqlite" and not may_change(Path(where)):
         raise RunError(
-            f"{what} is of an older CoreEval and has to be brought to this version, but it is "
-            "read-only here",
+            f"{what} was written by an older CoreEval and must be upgraded, but it is read-only "
+            "here",
             where=where,
             hint="copy its folder, with the files that end in -wal and -shm, to a place where you "
             "may write",
@@ -253,7 +253,7 @@ def _version(connection: Connection, what: str, repair: str) -> int:
     found = connection.execute(text("SELECT max(version) FROM schema_version")).scalar()
     if not isinstance(found, int | None):
         raise RunCorrupt(
-            f"{what} has no number in the place of its schema version",
+            f"{what} has no number as its schema version",
             where=str(connection.engine.url.database),
             hint=repair,
         )

@@ -80,7 +80,7 @@ def test_the_page_shows_it_once_and_escapes_names(tmp_path: Path, found: tuple[A
     rest: dict[str, Any] = {"backtest": None, "notes": [], "bad_rows": []}
     write_page(tmp_path / "page.html", found, document(found) | rest)
     html = (tmp_path / "page.html").read_text("utf-8")
-    assert html.count("How peaked the read-out is") == 1 and HOSTILE not in html
+    assert html.count("Certainty of the answers") == 1 and HOSTILE not in html
     assert re.search(r"Invented names minus the series: \d\.\d\d bits \(", html)
     for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         ElementTree.fromstring(picture)
@@ -91,7 +91,7 @@ def test_the_report_shows_it_and_old_reports_have_none(
 ) -> None:
     numleak = document(found)
     html = written(tmp_path, parts={"pcr": None, "numleak": numleak})
-    assert html.count("How peaked the read-out is") == 1 and HOSTILE not in html
+    assert html.count("Certainty of the answers") == 1 and HOSTILE not in html
     assert html.count('<figure class="strip">') == 1 and "&lt; 0.001" not in html
     before = [{key: each for key, each in one.items() if key != "entropy"}
               for one in numleak["series"]]  # fmt: skip

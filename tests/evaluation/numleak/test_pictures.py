@@ -96,7 +96,7 @@ def test_the_page_has_each_verdict_its_reasons_and_its_pictures(
     for audit in found:
         assert f'v-{audit.verdict}">{audit.verdict}</span>' in html
     assert html.count("<article>") == 3 and html.count("<svg") == 4
-    assert "nothing to draw" in html and "not asked" in html
+    assert "nothing to plot" in html and "not asked" in html
     assert "180 questions for a value, 2 models, 2 series." in html
     assert html == page(tmp_path / "again.html", found, NO_BACKTEST)
 
@@ -143,7 +143,7 @@ def test_answers_after_thinking_have_a_picture_and_a_page(tmp_path: Path) -> Non
     assert sketch is not None and len(sketch["dots"]) == 60
     assert all(44 <= dot["x"] <= 292 and 8 <= dot["own"] <= 214 for dot in sketch["dots"])
     html = page(tmp_path / "p.html", found, NO_BACKTEST)
-    assert "Asked in other ways" in html and "given a wrong value: holds" in html
+    assert "Numbers for other ways of asking" in html and "given a wrong value: holds" in html
     assert "<script" not in html
 
 

@@ -82,7 +82,7 @@ def test_the_page_holds_hits_and_obeys_none_of_them() -> None:
     page = render_overlap_page(find_overlap(a, b))
     assert "<script" not in page and "&lt;script&gt;" in page and "&lt;b&gt;" in page
     assert "now</ins>" in page and "answers differ" in page and "near 0.9" in page
-    assert "There is none." in render_overlap_page(find_overlap(a, texts("c", OTHER)))
+    assert "No hits." in render_overlap_page(find_overlap(a, texts("c", OTHER)))
 
 
 SAYS = "What is the value of a perpetual bond that pays 10 dollars if interest is at 8 percent?"
@@ -132,7 +132,7 @@ def test_documents_name_the_embeddings_and_warn_of_other_scripts() -> None:
     assert document["settings"]["paraphrase"] == {"embeddings": "minilm@test", "threshold": 0.75}
     assert document["counts"]["paraphrase"] == 1
     assert document["notes"][-1].startswith("MiniLM was trained on English: paraphrases of the 1 ")
-    assert "by minilm@test" in render_overlap_page(found)
+    assert "according to minilm@test" in render_overlap_page(found)
     silent = overlap_document(find_overlap(texts("a", QUESTION)))
     assert silent["settings"]["paraphrase"] is None and "paraphrase" not in silent["counts"]
 

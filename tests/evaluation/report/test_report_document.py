@@ -142,7 +142,7 @@ def test_a_missing_bound_on_labels_is_explained(plain: dict[str, Any]) -> None:
         "updated": NO_SCORE.model_dump(),
     }
     quality = plain["quality"] | {"label_noise": noise}
-    assert "no new text was judged blind" in report_page(plain | {"quality": quality})
+    assert "this run judged no new text blind" in report_page(plain | {"quality": quality})
     counts = plain["counts"] | {"accepted": 0}
     html = report_page(plain | {"quality": quality, "counts": counts})
     assert "no bound on wrong labels: there are no updated texts." in html

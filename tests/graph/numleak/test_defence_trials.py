@@ -322,5 +322,5 @@ def test_a_run_tries_defences_and_reports_them(
     soft = report["defences"]["cells"][1]
     assert soft["attacks"]["blocked"] == 2 and soft["useful"]["scored"] == 16
     html = lab.files.report_html.read_text("utf-8")
-    assert "What defences keep back" in html and soft["sentence"] in html
+    assert "What defences prevent" in html and soft["sentence"] in html
     assert 'class="sign d-1"' in html

@@ -133,7 +133,7 @@ def test_a_read_out_is_in_the_report_and_who_tells_none_is_named(
     assert [note for note in report["notes"] if "read-out" in note] == [
         f"{PERSONA} has no read-out entropy, which needs log-probabilities: a persona has none"
     ]
-    assert "How peaked the read-out is" in lab.files.report_html.read_text("utf-8")
+    assert "Certainty of the answers" in lab.files.report_html.read_text("utf-8")
 
 
 def test_sentiments_and_signals_are_in_the_report_of_a_run(lab: Lab) -> None:

@@ -116,7 +116,7 @@ def _describe_dates(asked: Mapping[str, tuple[Frequency, Sequence[Period]]]) -> 
 def _signal_name(name: str, path: Path) -> str:
     if name == OWN_SIGNAL:
         raise DatasetError(
-            f"{OWN_SIGNAL!r} is what the model's own signal is called",
+            f"{OWN_SIGNAL!r} is the name of the model's own signal",
             where=str(path),
             hint="rename this one: NAME=FILE",
         )

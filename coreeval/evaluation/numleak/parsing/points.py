@@ -169,8 +169,8 @@ def read_continuation(
     excerpt = find()
     if excerpt is None:
         raise ValueError(
-            f"the file of {series.definition.id} is not here as its publisher writes it: "
-            "--series NAME=FILE gives it"
+            f"the publisher's original file of {series.definition.id} is missing: give it with "
+            "--series NAME=FILE"
         )
     first = Period.parse(reply.date, series.definition.frequency)
     at = excerpt.place_of(first)
@@ -288,7 +288,7 @@ def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReadi
     unit = definition.unit
     if reply.variant == "contradiction":
         if reply.stated is None:
-            raise ValueError("a contradiction without the value that it stated")
+            raise ValueError("a contradiction without its stated value")
         return read_disputed(
             reply.response, stated=reply.stated, unit=unit, period=period, kind=reply.kind
         )

@@ -108,7 +108,7 @@ class SeriesSource(Value):
         if (self.url is None) == (self.path is None):
             raise ValueError("a source has a url or a path, and not both")
         if self.package and self.url:
-            raise ValueError("a package has a path inside it, no url")
+            raise ValueError("a package source has a path inside the package, not a url")
         return self
 
 

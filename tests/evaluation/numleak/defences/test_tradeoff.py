@@ -81,12 +81,12 @@ def test_the_page_shows_them_and_escapes_what_is_not_ours(tmp_path: Path) -> Non
     write_page(tmp_path / "a.html", found, audits_document(found, SETTINGS) | rest)
     html = (tmp_path / "a.html").read_text("utf-8")
     assert HOSTILE not in html and "&lt;script&gt;" in html
-    assert "What defences keep back" in html and "blocked 239 of 240 attacks" in html
+    assert "What defences prevent" in html and "blocked 239 of 240 attacks" in html
     for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         ElementTree.fromstring(picture)
     none = audits_document(found, SETTINGS) | rest | {"defences": None}
     write_page(tmp_path / "b.html", found, none)
-    assert "What defences keep back" not in (tmp_path / "b.html").read_text("utf-8")
+    assert "What defences prevent" not in (tmp_path / "b.html").read_text("utf-8")
 
 
 def test_words_keep_to_their_lines(document: Document) -> None:

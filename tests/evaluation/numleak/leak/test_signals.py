@@ -65,7 +65,7 @@ def test_a_missing_file_and_a_taken_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"date,value\n2020-01,\xe9\n")
     with pytest.raises(DatasetError, match="is not UTF-8"):
         read_signal(tmp_path / "latin.csv")
-    with pytest.raises(DatasetError, match="'sentiment' is what the model's own signal"):
+    with pytest.raises(DatasetError, match="'sentiment' is the name of the model's own signal"):
         read(tmp_path, "date,value\n2020-01,1\n", "sentiment")
 
 

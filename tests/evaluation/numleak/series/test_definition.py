@@ -159,7 +159,7 @@ def test_an_unknown_key_is_told_its_neighbour(tmp_path: Path) -> None:
         ({"notable": {"1987-Q4": "a crash"}}, "'1987-Q4' is not a date of a monthly series"),
         ({"source": {"format": "csv"}}, "a source has a url or a path"),
         ({"source": {"path": "a", "url": "http://b"}}, "a source has a url or a path"),
-        ({"source": {"url": "http://b", "package": "statsmodels"}}, "a package has a path"),
+        ({"source": {"url": "http://b", "package": "statsmodels"}}, "a package source has a path"),
         ({"source": {"url": "file:///etc/passwd"}}, "source.url"),
         ({"plausible": {"low": 5, "high": 5}}, "low must be below high"),
         ({"transform": {"change": "percent"}}, "transform.change"),
