@@ -7,11 +7,13 @@ paper, §3.3). `list_replaced_facts` returns the new facts of a text with the ev
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil, floor
 
 from coreeval.agents.kinds import item_kind
 from coreeval.agents.text.short_answers import count_units
 from coreeval.agents.text.words import (
+    MOST_SPANS,
     build_span_pattern,
     count_words,
     find_closed_quotations,
@@ -175,7 +177,7 @@ def _find_field_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
         ("quotation", find_closed_quotations(text)),
     ]
     for why, found in spans:
-        yield from (Lock(span=span, field=field, why=why) for span in found)
+        yield from (Lock(span=span, field=field, why=why) for span in _first_spans(found))
 
 
 FEWEST_FREE_WORDS = 3
@@ -221,14 +223,23 @@ def count_free_words(fields: Mapping[str, str], extraction: Extraction) -> int:
 
 
 def find_kept_spans(extraction: Extraction, field: str, text: str) -> list[str]:
-    """Return the spans of a field that no rewording changes: locks, names, quotations, tags."""
+    """Return the spans of a field that no rewording changes: locks, names, quotations, tags.
+
+    Of quotations and of tags these are the first `MOST_SPANS`.
+    """
     locked = [lock.span for lock in extraction.locked if lock.field == field]
     names = [
         entity.span
         for entity in extraction.entities
         if entity.field == field and entity.kind == "named"
     ]
-    return [*locked, *names, *find_closed_quotations(text), *find_hashtags(text)]
+    own = (find_closed_quotations(text), find_hashtags(text))
+    return [*locked, *names, *(span for found in own for span in _first_spans(found))]
+
+
+def _first_spans(found: Iterable[str]) -> Iterator[str]:
+    """Return an iterator over the first `MOST_SPANS` different spans."""
+    return islice(dict.fromkeys(found), MOST_SPANS)
 
 
 def keeps_lock(text: str, lock: Lock) -> bool:

@@ -23,7 +23,7 @@ from coreeval.agents.text.support import (
 from coreeval.agents.text.voice import split_sentences
 from coreeval.agents.text.words import (
     GAP,
-    MOST_QUOTATIONS,
+    MOST_SPANS,
     filter_spans,
     find_quotations,
     has_span,
@@ -103,15 +103,15 @@ def check_persons(case: CheckContext) -> Iterator[Defect]:
 def check_quotations(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each quotation that is not from the evidence or the original.
 
-    Each is looked for in all of these; a text with more than `MOST_QUOTATIONS` is not checked.
+    Each is looked for in all of these; a text with more than `MOST_SPANS` is not checked.
     """
     sources = [*case.news_texts, *(normalise(old) for _, old, _ in case.pairs())]
     for name, _, new in case.pairs():
         quotations = [*dict.fromkeys(find_quotations(new))]
-        if len(quotations) > MOST_QUOTATIONS:
+        if len(quotations) > MOST_SPANS:
             yield fact_defect(
                 "quotation",
-                f"{name} has {len(quotations)} quotations; it may have {MOST_QUOTATIONS}",
+                f"{name} has {len(quotations)} quotations; it may have {MOST_SPANS}",
             )
             continue
         for quoted in quotations:

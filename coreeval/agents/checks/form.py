@@ -20,7 +20,7 @@ from coreeval.agents.text.language_checks import PROFANITY as PROFANITY_CHECK
 from coreeval.agents.text.lexicon import PROFANITY
 from coreeval.agents.text.vocabulary import FEWEST_WORDS, recognise_language
 from coreeval.agents.text.words import (
-    MOST_QUOTATIONS,
+    MOST_SPANS,
     count_marker,
     count_words,
     find_content_words,
@@ -186,7 +186,7 @@ def check_headline_run(case: CheckContext) -> Iterator[Defect]:
     """
     for name, _, new in case.pairs():
         quotations = dict.fromkeys(find_quotations(new))
-        kept = [*case.locked_spans(name), *islice(quotations, MOST_QUOTATIONS)]
+        kept = [*case.locked_spans(name), *islice(quotations, MOST_SPANS)]
         own = mask_spans(new, kept)
         names = set(split_words(" ".join(re.findall(r"\b[A-Z][\w'-]*", new))))
         for item in case.request.evidence:

@@ -14,6 +14,7 @@ from coreeval.agents.kinds import item_kind
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
 from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
 from coreeval.agents.text.words import (
+    MOST_SPANS,
     count_marker,
     find_closed_quotations,
     find_content_words,
@@ -78,7 +79,9 @@ def _is_inside_another(lock: Lock, locked: Collection[Lock], sample: Sample) -> 
     longer = [
         other.span
         for other in locked
-        if other.field == lock.field and len(other.span) > len(lock.span)
+        if other.field == lock.field
+        and len(other.span) > len(lock.span)
+        and has_span(other.span, lock.span)
     ]
     return not has_span(mask_spans(sample.fields[lock.field], longer), lock.span)
 
@@ -169,7 +172,12 @@ def _check_locks(
 def _check_quotations(
     task: Task, extraction: Extraction, name: str, old: str, new: str
 ) -> Iterator[Defect]:
-    for quoted in find_closed_quotations(old):
+    quotations = dict.fromkeys(find_closed_quotations(old))
+    if len(quotations) > MOST_SPANS:
+        told = f"{name} has {len(quotations)} quotations; it may have {MOST_SPANS}"
+        yield form_defect("quotation", told)
+        return
+    for quoted in quotations:
         if not has_span(new, quoted):
             yield form_defect("quotation", f"{name} must keep {quoted!r} word for word")
 

@@ -347,9 +347,9 @@ def remove_marks(text: str) -> str:
     return _EMOJI.sub(" . ", plain)
 
 
-MOST_QUOTATIONS = 200
-"""The most quotations of a text that are each looked for in others (own choice: an article of 2,000
-words has some 40)."""
+MOST_SPANS = 200
+"""The most quotations, tags or other spans of one kind in a text that are each looked for in others
+(own choice: an article of 2,000 words has some 40 quotations)."""
 
 
 def find_quotations(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from coreeval.agents.checks import check_composition, clean_extraction, composit
 from coreeval.agents.checks.composition import Check
 from coreeval.agents.checks.context import UNRESTRAINED, CheckContext, Restraint
 from coreeval.agents.safety import build_takedown
-from coreeval.agents.text.words import MOST_QUOTATIONS
+from coreeval.agents.text.words import MOST_SPANS
 from coreeval.schema import (
     Defect,
     Deletion,
@@ -112,7 +112,7 @@ def test_quotations_without_end_are_one_defect_and_looked_for_once(
         return text
 
     monkeypatch.setattr(form, "mask_spans", count)
-    many = " ".join(f'"w{number}"' for number in range(MOST_QUOTATIONS + 1))
+    many = " ".join(f'"w{number}"' for number in range(MOST_SPANS + 1))
     one = sample(ORIGINAL)
     evidence = (news(TITLE), news("Ford opens a plant"))
     given = request(one, plan=PLAN, evidence=evidence, extraction=Extraction())
@@ -121,7 +121,7 @@ def test_quotations_without_end_are_one_defect_and_looked_for_once(
     )
     (defect,) = composition.check_quotations(case)
     assert "has 201 quotations" in defect.message
-    assert list(form.check_headline_run(case)) == [] and masked == [MOST_QUOTATIONS]
+    assert list(form.check_headline_run(case)) == [] and masked == [MOST_SPANS]
 
 
 def test_what_is_added_without_evidence_is_a_matter_of_facts() -> None:

@@ -3,6 +3,8 @@
 import pytest
 
 from coreeval.agents.checks import check_rewrite, clean_extraction
+from coreeval.agents.edits import explain_no_rewording
+from coreeval.agents.text.words import MOST_SPANS
 from coreeval.schema import (
     Entity,
     Extraction,
@@ -14,6 +16,7 @@ from coreeval.schema import (
     SemanticStatus,
     Sensitive,
 )
+from tests.hostile.patterns import seconds
 
 from ..builders import PAIRS, STANCE, TWEETS, sample
 
@@ -239,3 +242,19 @@ def test_one_changed_sentence_of_a_pair_is_not_enough_if_the_other_is_copied() -
     status, defects = check_rewrite(PAIRS, pair, Extraction(), rewrite)
     assert status == "unchanged"
     assert [(d.check, "sentence2" in d.message) for d in defects] == [("copied_original", True)]
+
+
+@pytest.mark.parametrize("mark", ['"{}"', "\u201c{}\u201d", "#{}"])
+def test_quotations_and_tags_without_end_are_looked_for_in_bounded_time(mark: str) -> None:
+    """Each of them held against each other one took minutes."""
+    old, new = (" ".join(mark.format(f"{word}{n}") for n in range(2_000)) for word in "ab")
+    one = sample(f"We were told {old}")
+
+    def tried(_: str) -> None:
+        found = clean_extraction(TWEETS, one, Extraction())
+        assert len(found.locked) in (0, MOST_SPANS)
+        explain_no_rewording(TWEETS, one, found)
+        rewrite = Rewrite(reworded=True, fields={"text": f"They told us {new}"})
+        check_rewrite(TWEETS, one, found, rewrite)
+
+    assert seconds(tried, "", 12.0) < 12.0
