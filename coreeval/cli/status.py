@@ -117,10 +117,16 @@ def _lines(now: "RunStatus", read: ReadLists) -> Iterator[str]:
     yield from batch_lines(now.batches)
     yield from _troubles(now, read)
     if now.status in {"interrupted", "stopped", "waiting", "killed"}:
-        yield f"go on:   {command('resume', now.run)}"
+        yield _next_line(now)
     elif now.status == "complete" and now.failed:
         yield f"again:   {command('retry', now.run)}"
     yield from offline_lines(now.ruled)
+
+
+def _next_line(now: "RunStatus") -> str:
+    if now.is_replay:
+        return f"again:   {command('cassette', 'replay', 'FILE', '--out', 'DIR')}"
+    return f"go on:   {command('resume', now.run)}"
 
 
 def _life(now: "RunStatus") -> Iterator[str]:

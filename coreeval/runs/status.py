@@ -136,6 +136,8 @@ class RunStatus:
     control: dict[str, int] | None
     """The same counts for the pass that writes the control arm; None if the config wants none."""
     bad_rows: int
+    is_replay: bool
+    """Whether the run replays a cassette: it cannot be resumed, but replayed from the beginning."""
     cache_use: tuple[CacheUse, ...]
     """How much of the prompts the providers had cached, by role and model, most tokens first."""
     spend: Spend
@@ -241,6 +243,7 @@ def _read_status(run: Path, now: Clock) -> RunStatus:
         counts=state.counts,
         control=control,
         bad_rows=state.bad_rows,
+        is_replay=bool(manifest.get("cassette")),
         cache_use=state.cache_use,
         spend=(pulse and pulse.spend) or _read_spend(manifest, works, run),
         pulse=pulse,

@@ -242,3 +242,12 @@ def test_a_status_imports_little(shell: Shell, finished: Path) -> None:
     command = [sys.executable, "-c", program, str(finished)]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
     assert said.stdout.splitlines()[-1] == "[] 0"
+
+
+def test_a_replay_that_was_killed_is_replayed_again(shell: Shell, copied: Path) -> None:
+    manifest = json.loads((copied / "manifest.json").read_text())
+    killed = manifest | {"status": "running", "ended_at": ""}
+    for cassette, line in (("", "coreeval resume"), ("abc", "coreeval cassette replay FILE")):
+        (copied / "manifest.json").write_text(json.dumps(killed | {"cassette": cassette}))
+        words = shell("status", copied).out
+        assert line in words and words.count(" coreeval ") == 1
