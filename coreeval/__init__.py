@@ -15,19 +15,30 @@ Importing the package is cheap: each name imports its own module when it is firs
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coreeval.api.annotation import SheetExport, SheetScores, export_sheets, score_sheets
+    from coreeval.api.calls import count_calls, delete_calls, export_calls
+    from coreeval.api.cassettes import export_cassette, read_cassette, replay_cassette
     from coreeval.api.comparisons import Comparison, diff
     from coreeval.api.configs import Estimate, estimate, load_config
+    from coreeval.api.detection import detect
     from coreeval.api.execution import arefresh, evaluate, refresh, resume, retry
-    from coreeval.api.exports import Export, export
+    from coreeval.api.exports import Export, export, push
     from coreeval.api.gates import GateReport, gate
+    from coreeval.api.model_checks import check_models
+    from coreeval.api.news import find_article_texts, measure_news_coverage, query_news, sync_news
     from coreeval.api.numleak import NumleakResult, numleak
     from coreeval.api.overlap import OverlapResult, overlap
     from coreeval.api.pcr import PcrResult, pcr
+    from coreeval.api.plugins import list_plugins
+    from coreeval.api.prompts import list_prompts, render_prompt, try_prompt
     from coreeval.api.releases import Release, load_release, make_release
-    from coreeval.api.runs import Run, Status, list_runs, load_run, status
+    from coreeval.api.reviews import ReviewResult, review
+    from coreeval.api.runs import Run, Status, delete_run, list_runs, load_run, status, tag_run
     from coreeval.api.sample_graph import sample_graph
     from coreeval.api.samples import SampleTrace
-    from coreeval.api.tables import Result, Table
+    from coreeval.api.schedules import DueResults, explain_schedules, run_due
+    from coreeval.api.tables import CommandResult, Result, Table
+    from coreeval.api.takedowns import take_down
     from coreeval.api.validation import Check, Validation, validate
     from coreeval.api.verification import Verification, verify
     from coreeval.config import Config
@@ -40,9 +51,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
+    "CommandResult",
     "Comparison",
     "Config",
     "CoreEvalError",
+    "DueResults",
     "Estimate",
     "Export",
     "GateReport",
@@ -51,53 +64,92 @@ __all__ = [
     "PcrResult",
     "Release",
     "Result",
+    "ReviewResult",
     "Run",
     "RunSummary",
     "SampleTrace",
+    "SheetExport",
+    "SheetScores",
     "Status",
     "Table",
     "Validation",
     "Verification",
     "__version__",
     "arefresh",
+    "check_models",
+    "count_calls",
+    "delete_calls",
+    "delete_run",
+    "detect",
     "diff",
     "estimate",
     "evaluate",
+    "explain_schedules",
     "export",
+    "export_calls",
+    "export_cassette",
+    "export_sheets",
+    "find_article_texts",
     "gate",
+    "list_plugins",
+    "list_prompts",
     "list_runs",
     "load_config",
     "load_originals",
     "load_release",
     "load_run",
     "make_release",
+    "measure_news_coverage",
     "numleak",
     "overlap",
     "pcr",
+    "push",
+    "query_news",
+    "read_cassette",
     "read_release",
     "refresh",
+    "render_prompt",
+    "replay_cassette",
     "resume",
     "retry",
+    "review",
+    "run_due",
     "sample_graph",
+    "score_sheets",
     "status",
+    "sync_news",
+    "tag_run",
+    "take_down",
+    "try_prompt",
     "validate",
     "verify",
 ]
 
 _NAMES = {
+    "coreeval.api.annotation": "SheetExport SheetScores export_sheets score_sheets",
+    "coreeval.api.calls": "count_calls delete_calls export_calls",
+    "coreeval.api.cassettes": "export_cassette read_cassette replay_cassette",
     "coreeval.api.comparisons": "Comparison diff",
     "coreeval.api.configs": "Estimate estimate load_config",
+    "coreeval.api.detection": "detect",
     "coreeval.api.execution": "arefresh evaluate refresh resume retry",
-    "coreeval.api.exports": "Export export",
+    "coreeval.api.exports": "Export export push",
     "coreeval.api.gates": "GateReport gate",
+    "coreeval.api.model_checks": "check_models",
+    "coreeval.api.news": "find_article_texts measure_news_coverage query_news sync_news",
     "coreeval.api.numleak": "NumleakResult numleak",
     "coreeval.api.overlap": "OverlapResult overlap",
     "coreeval.api.pcr": "PcrResult pcr",
+    "coreeval.api.plugins": "list_plugins",
+    "coreeval.api.prompts": "list_prompts render_prompt try_prompt",
     "coreeval.api.releases": "Release load_release make_release",
-    "coreeval.api.runs": "Run Status list_runs load_run status",
+    "coreeval.api.reviews": "ReviewResult review",
+    "coreeval.api.runs": "Run Status delete_run list_runs load_run status tag_run",
     "coreeval.api.sample_graph": "sample_graph",
     "coreeval.api.samples": "SampleTrace",
-    "coreeval.api.tables": "Result Table",
+    "coreeval.api.schedules": "DueResults explain_schedules run_due",
+    "coreeval.api.tables": "CommandResult Result Table",
+    "coreeval.api.takedowns": "take_down",
     "coreeval.api.validation": "Check Validation validate",
     "coreeval.api.verification": "Verification verify",
     "coreeval.config": "Config",

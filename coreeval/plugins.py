@@ -109,6 +109,7 @@ __all__ = [
     "Window",
     "allow",
     "check",
+    "find_group",
 ]
 
 _HOMES: Final[Mapping[str, str]] = {
@@ -186,9 +187,7 @@ def check(group: "PluginGroup", name: str) -> "PluginOrigin":
 
     allow(group, name)
     use = PluginUse(group, name.removeprefix("plugin:"))
-    protocol = __getattr__(PROTOCOLS[group])
-    assert isinstance(protocol, type), "a protocol is a class"
-    origin = load_plugin(use, protocol).origin
+    origin = load_plugin(use, _load_protocol(group)).origin
     if group == "detectors":
         from coreeval.evaluation.detectors.plugin_detector import open_plugin_detector
 
@@ -198,3 +197,36 @@ def check(group: "PluginGroup", name: str) -> "PluginOrigin":
 
         open_plugin_format(use.name)
     return origin
+
+
+def find_group(name: str) -> "PluginGroup":
+    """Return what a class is meant to be: the group whose protocol it has most members of.
+
+    The class is imported, which runs its code.
+
+    Args:
+        name: The class, `module:Class`.
+
+    Raises:
+        PluginError: it cannot be imported, or has no member of any protocol.
+    """
+    from typing_extensions import get_protocol_members
+
+    from coreeval.tools.plugins import GROUPS, import_object, refuse_plugin
+
+    origin = allow(GROUPS[0], name)
+    found = import_object(origin)
+    shares: dict[PluginGroup, float] = {}
+    for group in GROUPS:
+        wanted = get_protocol_members(_load_protocol(group)) - {"plugin_api"}
+        shares[group] = sum(hasattr(found, member) for member in wanted) / len(wanted)
+    best = max(shares, key=lambda group: shares[group])
+    if not shares[best]:
+        raise refuse_plugin(origin, "it has no method of any protocol", "any group")
+    return best
+
+
+def _load_protocol(group: "PluginGroup") -> type[object]:
+    protocol = __getattr__(PROTOCOLS[group])
+    assert isinstance(protocol, type), "a protocol is a class"
+    return protocol

@@ -10,6 +10,8 @@ Choice = TypeVar("Choice", bound=str)
 LARGEST: Final = 1e9
 """The largest number of anything that an argument takes."""
 LARGEST_SEED: Final = 2**32 - 1
+FIRST_FEW: Final = 3
+"""Default number of samples on which a prompt is tried."""
 FEWEST_DRAWS: Final = 100
 MOST_DRAWS: Final = 1_000_000
 """The most draws of a bootstrap and permutations of a test: beyond, they only cost memory."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from coreeval.api.places import SideLike, find_side
-from coreeval.api.tables import CellKind, Result, Row, Table
+from coreeval.api.tables import Result, Row, Table, parse_columns
 from coreeval.config.dates import parse_age
 from coreeval.errors import UsageError
 from coreeval.releases.comparable import open_comparable
@@ -48,15 +48,9 @@ def _diff_row(one: SampleDiff) -> Row:
 
 
 _OPS: Final = ("removed", "added")
-_DIFF_COLUMNS: Final[dict[str, CellKind]] = {
-    "sample": "text",
-    "updated": "text",
-    "outcome": "text",
-    "words_removed": "text",
-    "words_added": "text",
-    "facts_removed": "integer",
-    "facts_added": "integer",
-}
+_DIFF_COLUMNS: Final = parse_columns(
+    "sample updated outcome words_removed words_added facts_removed:integer facts_added:integer"
+)
 
 
 def diff(

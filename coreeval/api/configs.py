@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from coreeval.api.tables import CellKind, Result, Row, Table
+from coreeval.api.tables import Result, Row, Table, parse_columns
 from coreeval.config import Config, ConfigLike, read_config
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks.subset import SampleOrder, build_subset
@@ -57,18 +57,10 @@ class Estimate(Result, CostEstimate):
         return Table(f"estimate of {self.name}", _COLUMNS, map(_line_row, self.lines))
 
 
-_COLUMNS: Final[dict[str, CellKind]] = {
-    "role": "text",
-    "stage": "text",
-    "model": "text",
-    "calls": "number",
-    "prompt_tokens": "number",
-    "cached_tokens": "number",
-    "completion_tokens": "number",
-    "usd_low": "number",
-    "usd": "number",
-    "usd_high": "number",
-}
+_COLUMNS: Final = parse_columns(
+    "role stage model calls:number prompt_tokens:number cached_tokens:number "
+    "completion_tokens:number usd_low:number usd:number usd_high:number"
+)
 
 
 def _line_row(line: EstimateLine) -> Row:
@@ -96,7 +88,7 @@ def summarize_estimate(estimate: CostEstimate) -> str:
         money = f"{likely} USD ({low} to {high})"
     return (
         f"{estimate.name}: {format_quantity(estimate.samples, 'item')}, "
-        f"{totals.calls.likely:,.0f} calls, "
+        f"{format_quantity(totals.calls.likely, 'call')}, "
         f"{format_amount(totals.prompt_tokens.likely)} prompt tokens, "
         f"{format_amount(totals.completion_tokens.likely)} answer tokens, {money}"
     )

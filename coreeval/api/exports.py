@@ -1,12 +1,17 @@
-"""A run or a release in the files of other tools."""
+"""A run or a release in the files of other tools, or on the Hugging Face Hub."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from coreeval.api.places import SideLike, find_side
-from coreeval.api.tables import Result, Table
+from coreeval.api.places import ReleaseLike, SideLike, find_release, find_side
+from coreeval.api.tables import CommandResult, Result, Table, parse_columns
 from coreeval.releases.exports import export as exports
+from coreeval.tools.endpoints import import_for_hub
+from coreeval.tools.env_file import read_env_file
+from coreeval.tools.extras import require_extra
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -61,3 +66,52 @@ def export(source: SideLike, *, to: ExportFormat | str, out: Path | str) -> Expo
     """
     made = exports.export(find_side(source), to=to, out=Path(out))
     return Export(material=made.material, to=made.to, out=made.out, rows=made.rows)
+
+
+def push(
+    release: ReleaseLike, *, to: str, public: bool = False, dry_run: bool = False
+) -> CommandResult:
+    """Publish a release on the Hugging Face Hub, in one commit.
+
+    Args:
+        release: Its directory, the id of its run, or the value.
+        to: The dataset on the hub, `OWNER/NAME`.
+        public: Whether a newly created repository is public.
+        dry_run: Whether to change nothing, and only return what would be uploaded.
+
+    Returns:
+        A result whose table has a row for each file that is uploaded or removed.
+
+    Raises:
+        ReleaseError: there is no release, or it is not what was made.
+        UsageError: the package `huggingface-hub` is missing, or `to` is not a name.
+        CredentialError: there is no token for the hub.
+        RunError: the hub cannot be reached or refuses the release.
+    """
+    read_env_file(Path.cwd())
+    with import_for_hub(os.environ), require_extra("hf", "coreeval push"):
+        from coreeval.releases.exports.hub import push as work
+
+    done = work(find_release(release), to=to, public=public, dry_run=dry_run)
+    manifest = done.release.manifest
+    document = {
+        "release": str(done.release.path),
+        "name": manifest.name,
+        "version": manifest.version,
+        "digest": done.release.digest,
+        "repository": done.repository,
+        "url": done.url,
+        "uploaded": list(done.uploaded),
+        "removed": list(done.removed),
+        "kept": done.kept,
+        "commit": done.commit,
+        "dry_run": dry_run,
+    }
+    changes = [(path, "uploaded") for path in done.uploaded]
+    changes += [(path, "removed") for path in done.removed]
+    files = format_quantity(len(changes), "file differs", "files differ")
+    return CommandResult(
+        document,
+        f"{manifest.name} {manifest.version} on {done.repository}: {files}",
+        Table("files", parse_columns("file change"), changes),
+    )

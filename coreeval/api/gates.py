@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from coreeval.api.places import ReleaseLike, find_release
-from coreeval.api.tables import CellKind, Result, Row, Table
+from coreeval.api.tables import Result, Row, Table, parse_columns
 from coreeval.releases.gates.check import GateFinding, GateResult, check_release, format_verdict
 from coreeval.releases.gates.limits import (
     Gates,
@@ -48,18 +48,9 @@ def _gate_row(found: GateFinding) -> Row:
     return (found.gate, found.status, found.of, found.verdict, *value, *where)
 
 
-_GATE_COLUMNS: Final[dict[str, CellKind]] = {
-    "gate": "text",
-    "status": "text",
-    "of": "text",
-    "verdict": "text",
-    "estimate": "number",
-    "ci_low": "number",
-    "ci_high": "number",
-    "limit": "text",
-    "reason": "text",
-    "hint": "text",
-}
+_GATE_COLUMNS: Final = parse_columns(
+    "gate status of verdict estimate:number ci_low:number ci_high:number limit reason hint"
+)
 
 
 def gate(

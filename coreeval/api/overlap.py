@@ -17,7 +17,7 @@ from coreeval.api.rows import (
     make_bad_table,
     to_plain,
 )
-from coreeval.api.tables import Cell, CellKind, Result, Table
+from coreeval.api.tables import Cell, Result, Table, parse_columns
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks.item_records import ItemRecord
 from coreeval.evaluation.overlap.overlap_report import (
@@ -46,11 +46,10 @@ Texts = Iterable[str] | Rows | PathLike
 """Texts: a list of texts, rows, or a benchmark as `[FORMAT:]PATH[@SPLIT]` or a config."""
 TEXT = "text"
 """The column that is compared unless others are named."""
-_HITS: dict[str, CellKind] = {
-    "kind": "text", "similarity": "number", "same_answer": "boolean", "a_ids": "texts",
-    "b_ids": "texts", "a_text": "text", "b_text": "text", "longer": "text", "start": "integer",
-    "end": "integer",
-}  # fmt: skip
+_HITS = parse_columns(
+    "kind similarity:number same_answer:boolean a_ids:texts b_ids:texts a_text b_text longer "
+    "start:integer end:integer"
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -21,7 +21,7 @@ from coreeval.api.rows import (
     make_bad_table,
     number_rows,
 )
-from coreeval.api.tables import CellKind, Result, Table
+from coreeval.api.tables import Result, Table, parse_columns
 from coreeval.errors import UsageError
 from coreeval.evaluation.pcr.comparison import Comparison
 from coreeval.evaluation.pcr.outcome import (
@@ -50,11 +50,10 @@ if TYPE_CHECKING:
 
 PairRows = Rows | PathLike
 """Pairs of answers: rows, or the path of a file of them."""
-_SPLITS: dict[str, CellKind] = {
-    "model": "text", "split": "text", "n": "integer", "scored": "integer",
-    "unanswered": "integer", "performance": "number", "consistency": "number", "pcr": "number",
-    "ci_low": "number", "ci_high": "number",
-}  # fmt: skip
+_SPLITS = parse_columns(
+    "model split n:integer scored:integer unanswered:integer performance:number "
+    "consistency:number pcr:number ci_low:number ci_high:number"
+)
 
 
 class PcrDifference(NamedTuple):

@@ -6,6 +6,7 @@ from coreeval.releases.named import find_release_folder, find_run_or_release
 from coreeval.releases.release import Release
 from coreeval.runs.manifest import RunSummary
 from coreeval.runs.names import find_run_folder
+from coreeval.tools.workspace import Workspace, workspace_for
 
 RunLike = Path | str | RunSummary
 """A run: its directory, its id, its benchmark's name, `latest`, or the value itself."""
@@ -44,3 +45,15 @@ def find_side(side: SideLike) -> Path:
     if isinstance(side, RunSummary):
         return side.run_dir
     return side.path if isinstance(side, Release) else find_run_or_release(side)
+
+
+def find_workspace(folder: Path | str | None) -> Workspace:
+    """Return a workspace that may be named by the folder that has it; by default the current one.
+
+    Args:
+        folder: The workspace, or the folder that has a `.coreeval`.
+    """
+    if folder is None:
+        return workspace_for(Path.cwd())
+    place = Path(folder)
+    return Workspace(place / ".coreeval" if (place / ".coreeval").is_dir() else place)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from coreeval.api.gates import GatesLike, read_gates
 from coreeval.api.places import ReleaseLike, RunLike, find_release, find_run
-from coreeval.api.tables import Cell, CellKind, Result, Table
+from coreeval.api.tables import Cell, CellKind, Result, Table, parse_columns
 from coreeval.releases import create
 from coreeval.releases.release import Release as ReadRelease
 from coreeval.releases.release import ReleasedArm, read_release
@@ -83,11 +83,7 @@ def _tabulate(title: str, kind: type[BaseModel], rows: Iterable[BaseModel]) -> T
     return Table.from_dicts(title, columns, (row.model_dump() for row in rows))
 
 
-_KINDS: Final[dict[str, CellKind]] = {
-    "attempts": "integer",
-    "label": "integer",
-    "after_cutoff": "texts",
-}
+_KINDS: Final = parse_columns("attempts:integer label:integer after_cutoff:texts")
 
 
 def load_release(release: ReleaseLike) -> Release:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 import numpy as np
 from typing_extensions import TypeIs
 
-from coreeval.api.tables import CellKind, Table
+from coreeval.api.tables import Table, parse_columns
 from coreeval.errors import UsageError
 from coreeval.schema import BadRow
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.files import ObjectRow
@@ -150,9 +151,7 @@ def _list_frame_rows(frame: Frame, index: str) -> list[dict[str, object]]:
     return [_to_plain_row(row) for row in whole.to_dict("records")]
 
 
-_BAD_ROWS: dict[str, CellKind] = {
-    "source": "text", "row": "integer", "reason": "text", "text": "text",
-}  # fmt: skip
+_BAD_ROWS = parse_columns("source row:integer reason text")
 
 
 def make_bad_table(rows: Iterable[BadRow]) -> Table:
@@ -169,5 +168,5 @@ def count_bad_rows(table: Table) -> list[str]:
     """
     if not len(table):
         return []
-    what = "1 bad row is" if len(table) == 1 else f"{len(table)} bad rows are"
+    what = format_quantity(len(table), "bad row is", "bad rows are")
     return [f"{what} left out, the first: row {table[0]['row']}: {table[0]['reason']}"]

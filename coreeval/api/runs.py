@@ -1,22 +1,24 @@
 """Runs as they stand: their samples, scores, traces and reports."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from coreeval.api.places import RunLike, find_run
+from coreeval.api.places import RunLike, find_run, find_workspace
 from coreeval.api.samples import SampleTrace, list_samples, trace_sample
-from coreeval.api.tables import CellKind, Result, Table
-from coreeval.errors import RunStateError
+from coreeval.api.tables import Result, Table, parse_columns
+from coreeval.errors import RunLocked, RunStateError
 from coreeval.evaluation.report.report_file import read_report
 from coreeval.graph.run_document import build_run_document, read_run_scores
 from coreeval.meanings import OUTCOMES, STATES
+from coreeval.runs.folder import delete_run_files, read_deletable
 from coreeval.runs.listing import list_described_runs
 from coreeval.runs.manifest import RunSummary, read_manifest
-from coreeval.runs.names import short_id
+from coreeval.runs.names import change_tags, short_id
 from coreeval.runs.status import RunStatus, read_status
 from coreeval.runs.status_document import build_status_document
+from coreeval.tools.files import hold_lock
 from coreeval.tools.workspace import RunFiles, command
 
 if TYPE_CHECKING:
@@ -142,20 +144,14 @@ class Run(Result, RunSummary):
 
 
 _ENDS: Final = ("estimate", "ci_low", "ci_high")
-_SCORE_COLUMNS: Final[dict[str, CellKind]] = {
-    "target": "text",
-    "arm": "text",
-    "score": "text",
-    "estimate": "number",
-    "ci_low": "number",
-    "ci_high": "number",
-    "n": "integer",
-}
+_SCORE_COLUMNS: Final = parse_columns(
+    "target arm score estimate:number ci_low:number ci_high:number n:integer"
+)
 
 
 def _tabulate_counts(counts: Mapping[str, int]) -> Table:
     rows = [(name, n, OUTCOMES[name]) for name in OUTCOMES if (n := counts.get(name))]
-    columns: dict[str, CellKind] = {"outcome": "text", "samples": "integer", "meaning": "text"}
+    columns = parse_columns("outcome samples:integer meaning")
     return Table("outcomes", columns, rows)
 
 
@@ -197,29 +193,63 @@ def list_runs(
         RunStateError: there is no workspace.
         UsageError: there is no such state.
     """
-    place = None if folder is None else Path(folder)
-    if place and (place / ".coreeval").is_dir():
-        place /= ".coreeval"
+    place = find_workspace(folder).root
     found = list_described_runs(place, name=name, status=status, tag=tag)
-    rows = [{**row, "tags": tuple(row["tags"])} for row in found["runs"]]
-    return Table.from_dicts("runs", _RUN_COLUMNS, rows)
+    return Table.from_dicts("runs", _RUN_COLUMNS, found["runs"])
 
 
-_RUN_COLUMNS: Final[dict[str, CellKind]] = {
-    "id": "text",
-    "name": "text",
-    "status": "text",
-    "task": "text",
-    "created_at": "text",
-    "ended_at": "text",
-    "samples": "integer",
-    "ended": "integer",
-    "accepted": "integer",
-    "usd": "number",
-    "tags": "texts",
-    "problem": "text",
-    "run": "text",
-}
+_RUN_COLUMNS: Final = parse_columns(
+    "id name status task created_at ended_at samples:integer ended:integer accepted:integer "
+    "usd:number tags:texts problem run"
+)
+
+
+def tag_run(
+    run: RunLike, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Add tags to a run, or remove them, and return all tags that it has.
+
+    Args:
+        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        add: Tags to add.
+        remove: Tags to remove.
+
+    Raises:
+        RunStateError: there is no such run, or its manifest is damaged.
+        UsageError: a tag is not a word.
+    """
+    files = RunFiles(find_run(run))
+    read_manifest(files.manifest)
+    return tuple(change_tags(files, add, remove))
+
+
+def delete_run(run: RunLike) -> tuple[Path, ...]:
+    """Delete a run's files; answers of models stay in the workspace (see `delete_calls`).
+
+    Args:
+        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+
+    Returns:
+        What stays, because it is not part of the run.
+
+    Raises:
+        RunStateError: there is no such run, or its samples are in PostgreSQL.
+        RunLocked: it is running, or has open batches; nothing was deleted.
+    """
+    return delete_run_after(find_run(run), lambda: None)
+
+
+def delete_run_after(run: Path, confirm: Callable[[], None]) -> tuple[Path, ...]:
+    """Do what `delete_run` does, after a call that raises an error if nobody agrees."""
+    manifest, folder = read_deletable(run), run.resolve()
+    running = RunLocked(
+        "the run is running",
+        where=str(run),
+        hint="wait for it, or stop it with Ctrl-C in its terminal",
+    )
+    with hold_lock(folder / "run.lock", running):
+        confirm()
+        return tuple(delete_run_files(folder, manifest))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

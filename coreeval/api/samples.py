@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from coreeval.api.tables import Cell, CellKind, Result, Row, Table
+from coreeval.api.tables import Cell, CellKind, Result, Row, Table, parse_columns
 from coreeval.runs.arms import accepted_fields, semantic_fields
 from coreeval.runs.history import SampleHistory, build_history_document
 from coreeval.runs.sample_reader import open_sample_reader, read_outcomes
@@ -16,16 +16,9 @@ from coreeval.tools.stores.run_tables import SampleResult
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-_SAMPLE_COLUMNS: Final[dict[str, CellKind]] = {
-    "sample": "text",
-    "label": "text",
-    "outcome": "text",
-    "reason": "text",
-    "attempts": "integer",
-    "calls": "integer",
-    "usd": "number",
-    "seconds": "number",
-}
+_SAMPLE_COLUMNS: Final = parse_columns(
+    "sample label outcome reason attempts:integer calls:integer usd:number seconds:number"
+)
 _ARMS: Final[tuple[Arm, ...]] = ("original", "semantic", "updated")
 
 
@@ -173,36 +166,14 @@ def _sum_usd(prices: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(prices) else None
 
 
-_FACT_COLUMNS: Final[dict[str, CellKind]] = {
-    "field": "text",
-    "before": "text",
-    "after": "text",
-    "published_at": "time",
-    "domain": "text",
-    "url": "text",
-    "snippet": "text",
-}
-_CALL_COLUMNS: Final[dict[str, CellKind]] = {
-    "step": "integer",
-    "role": "text",
-    "model": "text",
-    "answer": "text",
-    "error": "text",
-    "cached": "boolean",
-    "tokens": "integer",
-    "usd": "number",
-    "seconds": "number",
-}
-_STEP_COLUMNS: Final[dict[str, CellKind]] = {
-    "step": "integer",
-    "node": "text",
-    "attempt": "integer",
-    "started_at": "time",
-    "seconds": "number",
-    "calls": "integer",
-    "usd": "number",
-    "error": "text",
-}
+_FACT_COLUMNS: Final = parse_columns("field before after published_at:time domain url snippet")
+_CALL_COLUMNS: Final = parse_columns(
+    "step:integer role model answer error cached:boolean tokens:integer usd:number seconds:number"
+)
+_STEP_COLUMNS: Final = parse_columns(
+    "step:integer node attempt:integer started_at:time seconds:number calls:integer usd:number "
+    "error"
+)
 
 
 def trace_sample(run: Path, sample: str) -> SampleTrace:

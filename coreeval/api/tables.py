@@ -1,6 +1,7 @@
 """Tables that functions return: named columns with a type, as rows, as an Arrow table or a frame.
 
-`Result` is the base of results that have a JSON document and one main table.
+`Result` is the base of results that have a JSON document and one main table; `CommandResult` is one
+with nothing else.
 """
 
 import json
@@ -8,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, overload
+from typing import TYPE_CHECKING, Final, Literal, cast, overload
 
 from coreeval.errors import UsageError
-from coreeval.tools.formatting import format_number
+from coreeval.tools.formatting import format_number, format_quantity
 from coreeval.tools.tables import Column, Foreign, cut_line, format_html, numbers, text_lines, texts
 from coreeval.tools.tables import Table as ShownTable
 from coreeval.tools.text import visible_line
@@ -75,16 +76,18 @@ class Table:
 
     @classmethod
     def from_dicts(
-        cls, title: str, columns: Mapping[str, CellKind], dicts: Iterable[Mapping[str, Cell]]
+        cls, title: str, columns: Mapping[str, CellKind], dicts: Iterable[Mapping[str, object]]
     ) -> "Table":
         """Make a table from rows as dicts; keys without a column are left out.
 
         Args:
             title: What its rows are, such as "samples".
             columns: The type of each column, by name, in order.
-            dicts: The rows; a missing key is a missing value.
+            dicts: The rows; a missing key is a missing value, a list becomes a tuple.
         """
-        return cls(title, columns, ([each.get(name) for name in columns] for each in dicts))
+        return cls(
+            title, columns, ([_to_cell(each.get(name)) for name in columns] for each in dicts)
+        )
 
     @property
     def title(self) -> str:
@@ -197,19 +200,31 @@ class Table:
             [_show_cell(cell, width) for cell in row[:SHOWN_COLUMNS]] for row in self._rows[:most]
         ]
         heads = [_make_column(name, kind, width) for name, kind in kinds.items()]
-        size = f"{_count(len(self), 'row')}, {_count(len(self._columns), 'column')}"
+        size = (
+            f"{format_quantity(len(self), 'row')}, {format_quantity(len(self._columns), 'column')}"
+        )
         title = f"{self._title}: {size}"
         return ShownTable(heads, rows, cut_line(visible_line(title), width * 3), self._rest(most))
 
     def _rest(self, most: int) -> str:
         rows, columns = len(self) - most, len(self._columns) - SHOWN_COLUMNS
         counted = ((rows, "more row"), (columns, "more column"))
-        left = [_count(number, what) for number, what in counted if number > 0]
+        left = [format_quantity(number, what) for number, what in counted if number > 0]
         return f"and {' and '.join(left)}" if left else ""
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def parse_columns(words: str) -> dict[str, CellKind]:
+    """Return columns that are written as `name`, for a text, or `name:kind`, with spaces between.
+
+    Args:
+        words: The columns in order, such as `sample label attempts:integer`.
+    """
+    pairs = (word.partition(":") for word in words.split())
+    return {name: cast("CellKind", kind or "text") for name, _, kind in pairs}
+
+
+def _to_cell(value: object) -> Cell:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else cast("Cell", value)
 
 
 def _make_column(name: str, kind: CellKind, width: int) -> Column:
@@ -274,3 +289,27 @@ class Result(ABC):
 
         said = Markup("<p>{}</p>\n").format(visible_line(self.summary))
         return str(said) + self.table._repr_html_()
+
+
+class CommandResult(Result):
+    """The result of a command: the document that it prints with `--json`, and its main table."""
+
+    def __init__(self, document: Mapping[str, object], summary: str, table: Table) -> None:
+        """Take the document, a summary in a line, and the main table."""
+        self._document = cast("Mapping[str, JsonValue]", document)
+        self._summary, self._table = summary, table
+
+    @property
+    def document(self) -> "Mapping[str, JsonValue]":
+        """The document that the command prints with `--json`; docs/json.md describes its keys."""
+        return self._document
+
+    @property
+    def summary(self) -> str:
+        """What came out, in a line."""
+        return self._summary
+
+    @property
+    def table(self) -> Table:
+        """The main table."""
+        return self._table

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from coreeval.api.tables import CellKind, Result, Row, Table
+from coreeval.api.tables import Result, Row, Table, parse_columns
 from coreeval.config import ROLES, Config, ConfigLike, LoadedConfig, read_config
 from coreeval.errors import CoreEvalError, DatasetError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark
@@ -140,14 +140,7 @@ class Validation(Result):
         return Table("checks", _COLUMNS, rows)
 
 
-_COLUMNS: Final[dict[str, CellKind]] = {
-    "check": "text",
-    "ok": "boolean",
-    "found": "texts",
-    "problem": "text",
-    "where": "text",
-    "hint": "text",
-}
+_COLUMNS: Final = parse_columns("check ok:boolean found:texts problem where hint")
 
 
 def validate(

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED, PlaceArgument
-from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
-from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number
+from coreeval.cli.output import AsJson, brief, command, one_line, show
+from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number, format_quantity
 from coreeval.tools.tables import Row, Table, text_lines, texts
 
 if TYPE_CHECKING:
+    from coreeval.api.annotation import SheetExport, SheetScores
     from coreeval.evaluation.annotation.ratings import (
         Annotation,
         CriterionResult,
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
         RatingProblem,
         Reliability,
     )
-    from coreeval.releases.annotation_scores import SheetScores
-    from coreeval.releases.annotation_sheets import SheetExport
 
 
 SHOWN = 10
@@ -43,7 +42,7 @@ def export_lines(made: "SheetExport", place: Path) -> Iterator[str]:
     """Yield the files written and the next step."""
     key = made.key
     arms = ", ".join(f"{count} {arm}" for arm, count in made.arms.items())
-    yield f"study {key.study}: {len(key.items)} texts for {_raters(len(key.raters))}: {arms}"
+    yield f"{made.summary}: {arms}"
     labels = ", ".join(f"{count} {label}" for label, count in made.labels.items())
     yield one_line(f"  labels: {labels}")
     if made.arms.get("updated", 0) < key.asked:
@@ -56,15 +55,13 @@ def export_lines(made: "SheetExport", place: Path) -> Iterator[str]:
     yield f"then:       {command('annotate', 'score', place, made.out)}"
 
 
-def _raters(number: int) -> str:
-    return "1 rater" if number == 1 else f"{number} raters"
-
-
 def score_lines(found: "SheetScores") -> Iterator[str]:
     """Yield means, agreement, disagreements and everything that was wrong."""
     said = found.annotation
-    raters = ", ".join(f"{one_line(each.name)} ({each.ratings} ratings)" for each in said.raters)
-    yield f"study {said.study}: {said.items} texts, {_raters(len(said.raters))}: {raters}"
+    raters = ", ".join(
+        f"{one_line(each.name)} ({format_quantity(each.ratings, 'rating')})" for each in said.raters
+    )
+    yield f"{found.summary}: {raters}"
     yield from _problems(said.problems)
     yield ""
     yield from _means(said.criteria)
@@ -131,7 +128,8 @@ def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
     if not found:
         return
     yield ""
-    yield f"raters disagree about {len({each.item for each in found})} texts; furthest apart:"
+    texts = format_quantity(len({each.item for each in found}), "text")
+    yield f"raters disagree about {texts}; furthest apart:"
     for each in found[:SHOWN]:
         ratings = ", ".join(f"{rater} {value}" for rater, value in each.ratings.items())
         about = f"{each.item} ({each.arm} of {each.sample}, {each.label}) {each.criterion}"
@@ -179,35 +177,18 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write one sheet per rater, and the key, which raters must not see."""
-    from coreeval.releases.annotation_sheets import export_sheets
+    from coreeval.api.annotation import export_sheets
 
     made = export_sheets(
         place,
-        out,
+        out=out,
         samples=samples,
         raters=raters,
         form=form,
         seed=seed,
         originals=originals,
     )
-    show(_export_document(made), as_json, lambda: "\n".join(export_lines(made, place)))
-
-
-def _export_document(made: "SheetExport") -> Document:
-    return {
-        "out": str(made.out),
-        "study": made.key.study,
-        "made_of": made.key.made_of.model_dump(),
-        "items": len(made.key.items),
-        "arms": made.arms,
-        "labels": made.labels,
-        "pool": made.pool,
-        "asked": made.key.asked,
-        "raters": list(made.key.raters),
-        "seed": made.key.seed,
-        "files": [str(file) for file in made.files],
-        "key": str(made.key_file),
-    }
+    show(made.document, as_json, lambda: "\n".join(export_lines(made, place)))
 
 
 @annotate.command("score")
@@ -244,16 +225,7 @@ def score(
 
     The result goes into the run's next release.
     """
-    from coreeval.releases.annotation_scores import score_sheets
+    from coreeval.api.annotation import score_sheets
 
     found = score_sheets(place, sheets, key=key, out=out, originals=originals)
-    show(_score_document(found), as_json, lambda: "\n".join(score_lines(found)))
-
-
-def _score_document(found: "SheetScores") -> Document:
-    return {
-        "annotation": str(found.path),
-        "sheets": [str(sheet) for sheet in found.sheets],
-        "replaced": found.replaced,
-        **found.annotation.model_dump(mode="json"),
-    }
+    show(found.document, as_json, lambda: "\n".join(score_lines(found)))

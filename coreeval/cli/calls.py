@@ -1,9 +1,7 @@
 """`coreeval calls stats|export|gc`: the answers that a workspace keeps."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +11,6 @@ from coreeval.cli.completion import complete_providers, complete_runs, unless_co
 from coreeval.cli.options import MOST_DAYS_BACK, find_optional_run
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
-from coreeval.tools.clock import utc_now
 from coreeval.tools.formatting import (
     format_expected_usd,
     format_number,
@@ -25,10 +22,7 @@ from coreeval.tools.formatting import (
 from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
-    from coreeval.runs.open import CallReferences
-    from coreeval.tools.stores.call_admin import CallStats, CallTally, Garbage, RetentionRule
-    from coreeval.tools.stores.call_store import CallStore
-    from coreeval.tools.workspace import Workspace
+    pass
 
 
 DAYS = 30
@@ -48,14 +42,9 @@ WorkspaceOption = Annotated[
 @calls.command("stats")
 def stats(workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
     """Show the number of calls, failures, tokens and the cost."""
-    from coreeval.tools.stores.call_admin import count_calls
+    from coreeval.api.calls import count_calls
 
-    path = _store_in(_workspace(workspace))
-    with _open_store(path) as store:
-        counted = count_calls(store.records())
-        document = stats_document(
-            path, counted, store.ledger.open_usd_by_payer(), store.corrupt_rows
-        )
+    document = count_calls(workspace).document
     show(document, as_json, lambda: "\n".join(stats_lines(document)))
 
 
@@ -88,14 +77,9 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a model's answers to a file that replay:FILE can read."""
-    from coreeval.models.replay import write_answers
+    from coreeval.api.calls import export_calls
 
-    keys = _call_keys(run) if run else None
-    with _open_store(_store_in(_workspace(workspace, run))) as store:
-        records = store.records() if keys is None else store.records_of(keys)
-        answers = write_answers(records, out, model=model)
-        missing = store.count_missing(keys or ())
-        document = export_document(model, out, answers, missing, store.corrupt_rows)
+    document = export_calls(model, out=out, run=run, workspace=workspace).document
     show(document, as_json, lambda: "\n".join(export_lines(document)))
 
 
@@ -130,95 +114,14 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Delete the calls that no run in the workspace uses."""
-    from coreeval.runs.open import collect_references, list_runs, lock_runs
-    from coreeval.tools.stores import call_admin
-    from coreeval.tools.stores.call_admin import size_on_disk
+    from coreeval.api.calls import collect_garbage
 
-    here = _workspace(workspace)
-    path, runs = _store_in(here), list_runs(here)
-    before = size_on_disk(path)
-    with ExitStack() as stack:
-        if not dry_run:
-            stack.enter_context(lock_runs(runs))
-        opened = call_admin.open_store if dry_run else call_admin.open_exclusively
-        connection = stack.enter_context(opened(path))
-        ages = timedelta(days=older_than), call_admin.LONGEST_BATCH * (not open_batches)
-        keep = _keep(here, collect_references(runs), *ages, every_run=keep_runs)
-        waste = call_admin.find_garbage(connection, keep)
-        agreed = bool(waste) and not dry_run and (yes or _confirm(waste_lines(waste), as_json))
-        if agreed:
-            call_admin.delete_garbage(connection, waste)
-    document = gc_document(path, waste, agreed, before=before, after=size_on_disk(path))
-    show(document, as_json, lambda: "\n".join(gc_lines(document, waste)))
+    def agrees(waste: Document) -> bool:
+        return yes or _confirm(waste_lines(waste), as_json)
 
-
-# -- where ----------------------------------------------------------------------------------------
-
-
-def _workspace(given: Path | None, run: Path | None = None) -> "Workspace":
-    """Return the named workspace, the workspace of a run, or the one of this folder."""
-    from coreeval.runs.manifest import read_manifest
-    from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
-
-    if given:
-        return Workspace(given)
-    if run:
-        return Workspace(Path(read_manifest(RunFiles(run).manifest).workspace))
-    return workspace_for(Path.cwd())
-
-
-def _store_in(workspace: "Workspace") -> Path:
-    from coreeval.tools.stores.places import has_store
-
-    if not has_store(workspace.calls):
-        raise UsageError(
-            "no call store found",
-            where=str(workspace.calls),
-            hint="name the workspace with --workspace DIR (usually .coreeval next to the config)",
-        )
-    return workspace.calls
-
-
-@contextmanager
-def _open_store(path: Path) -> "Iterator[CallStore]":
-    from coreeval.tools.stores.call_store import open_calls
-
-    store = open_calls(path)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-def _call_keys(run: Path) -> list[str]:
-    from coreeval.runs.open import open_run_reader
-
-    with open_run_reader(run) as (_, _, store):
-        return store.history.call_keys()
-
-
-# -- what goes ------------------------------------------------------------------------------------
-
-
-def _keep(
-    here: "Workspace",
-    references: "CallReferences",
-    age: timedelta,
-    open_age: timedelta,
-    *,
-    every_run: bool,
-) -> "RetentionRule":
-    from coreeval.runs.open import is_run_name
-    from coreeval.tools.stores.call_admin import RetentionRule
-
-    def stays(payer: str) -> bool:
-        paying = payer in references.payers or payer in here.asking_payers
-        return paying or (every_run and is_run_name(payer))
-
-    since, open_since = (
-        (utc_now() - each).isoformat(timespec="milliseconds") for each in (age, max(age, open_age))
-    )
-    return RetentionRule(keys=references.keys, payer=stays, since=since, open_since=open_since)
+    asked = None if dry_run else agrees
+    document = collect_garbage(workspace, older_than, keep_runs, open_batches, asked).document
+    show(document, as_json, lambda: "\n".join(gc_lines(document)))
 
 
 def _confirm(told: Iterator[str], as_json: bool) -> bool:
@@ -243,52 +146,6 @@ UNKNOWN_PAYER = "(nobody said)"
 
 
 # -- stats ----------------------------------------------------------------------------------------
-
-
-def stats_document(
-    path: Path, stats: "CallStats", reserved: Mapping[str, float], damaged: int
-) -> Document:
-    """Return the contents of a store."""
-    from coreeval.tools.stores.call_admin import CallTally, size_on_disk
-
-    payers = {
-        **stats.by_payer,
-        **{one: CallTally() for one in reserved if one not in stats.by_payer},
-    }
-    return {
-        "store": str(path),
-        "bytes": size_on_disk(path),
-        "damaged": damaged,
-        **_tally_document(stats.total),
-        "models": [
-            {"model": model, "role": role, **_tally_document(tally)}
-            for (model, role), tally in sorted(stats.by_player.items())
-        ],
-        "payers": [
-            {
-                "payer": payer,
-                "calls": tally.calls,
-                "usd": tally.total_usd,
-                "reserved_usd": reserved.get(payer, 0.0),
-            }
-            for payer, tally in sorted(payers.items())
-        ],
-    }
-
-
-def _tally_document(tally: "CallTally") -> Document:
-    share = tally.cache_share
-    return {
-        "calls": tally.calls,
-        "valid": tally.valid,
-        "invalid": dict(sorted(tally.invalid.items())),
-        "prompt_tokens": tally.prompt_tokens,
-        "cached_tokens": tally.cached_tokens,
-        "cached_share": None if share is None else round(share, 4),
-        "completion_tokens": tally.completion_tokens,
-        "usd": tally.total_usd,
-        "unpriced": tally.unpriced,
-    }
 
 
 def stats_lines(document: Document) -> Iterator[str]:
@@ -353,17 +210,6 @@ def _payer_line(one: Document) -> str:
 # -- export ---------------------------------------------------------------------------------------
 
 
-def export_document(model: str, out: Path, answers: int, missing: int, damaged: int) -> Document:
-    """Return what was exported."""
-    return {
-        "model": model,
-        "file": str(out),
-        "answers": answers,
-        "missing": missing,
-        "damaged": damaged,
-    }
-
-
 def export_lines(document: Document) -> Iterator[str]:
     """Yield what was exported and what is missing."""
     from coreeval.tools.stores.call_store import describe_damage
@@ -382,36 +228,18 @@ def export_lines(document: Document) -> Iterator[str]:
 # -- gc -------------------------------------------------------------------------------------------
 
 
-def gc_document(
-    path: Path, waste: "Garbage", deleted: bool, *, before: int, after: int
-) -> Document:
-    """Return what was deleted or would be deleted."""
-    return {
-        "store": str(path),
-        "deleted": deleted,
-        "calls": len(waste.calls),
-        "damaged": len(waste.damaged),
-        "texts": len(waste.texts),
-        "reservations": len(waste.sent.reservations),
-        "batches": len(waste.sent.batches),
-        "open_batches_kept": waste.sent.kept_open,
-        "payers": waste.by_payer,
-        "bytes_before": before,
-        "bytes_after": after,
-    }
-
-
-def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
+def gc_lines(document: Document) -> Iterator[str]:
     """Yield what was deleted or would be deleted."""
-    if not waste:
+    if not any(document[name] for name in _WASTE):
         yield "nothing to delete"
     else:
         yield "deleted:" if document["deleted"] else "not deleted:"
-        yield from waste_lines(waste)
+        yield from waste_lines(document)
         yield _size_line(document)
-    if waste.sent.kept_open:
+    if kept := document["open_batches_kept"]:
+        batches = format_quantity(kept, "open batch", "open batches")
         yield (
-            f"kept: {waste.sent.kept_open:,} open batches of runs that are not in the workspace: "
+            f"kept: {batches} of runs that are not in the workspace: "
             "their providers may still answer and bill them; use --open-batches to delete them "
             "too"
         )
@@ -422,14 +250,22 @@ def _size_line(document: Document) -> str:
     return f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
 
 
-def waste_lines(waste: "Garbage") -> Iterator[str]:
+_WASTE = {
+    "calls": "calls that no run uses",
+    "damaged": "damaged rows",
+    "texts": "shared texts that no call uses",
+    "reservations": "reservations of deleted runs",
+    "batches": "batches of deleted runs",
+}
+"""What can be deleted, by key of the document."""
+
+
+def waste_lines(document: Document) -> Iterator[str]:
     """Yield what is no longer needed."""
-    yield f"  {len(waste.calls):>9,} calls that no run uses"
-    listed = sorted(waste.by_payer.items(), key=lambda pair: (-pair[1], pair[0]))
-    for payer, number in listed[:SHOWN]:
-        yield f"  {number:>9,}   of them paid by {one_line(payer) or UNKNOWN_PAYER}"
-    yield f"  {len(waste.damaged):>9,} damaged rows"
-    yield f"  {len(waste.texts):>9,} shared texts that no call uses"
-    yield f"  {len(waste.sent.reservations):>9,} reservations of deleted runs"
-    if waste.sent.batches:
-        yield f"  {len(waste.sent.batches):>9,} batches of deleted runs"
+    payers = sorted(document["payers"].items(), key=lambda pair: (-pair[1], pair[0]))
+    for name, meaning in _WASTE.items():
+        if document[name] or name != "batches":
+            yield f"  {document[name]:>9,} {meaning}"
+        if name == "calls":
+            for payer, number in payers[:SHOWN]:
+                yield f"  {number:>9,}   of them paid by {one_line(payer) or UNKNOWN_PAYER}"

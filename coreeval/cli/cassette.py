@@ -1,10 +1,8 @@
 """`coreeval cassette export|show|replay`: a run as one file that anybody can repeat offline."""
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,13 +11,6 @@ from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import RunError
 from coreeval.tools.formatting import format_size
-
-if TYPE_CHECKING:
-    from coreeval.graph.cassettes.record import RecordResult
-    from coreeval.graph.cassettes.replay import ReplayResult
-    from coreeval.releases.cassettes.format import CassetteHead
-    from coreeval.releases.cassettes.read import Cassette, FileComparison
-
 
 cassette = typer.Typer(name="cassette", help="Record a run in a single file, and replay it.")
 CassetteArgument = Annotated[
@@ -47,18 +38,18 @@ def export(
 ) -> None:
     """Write a finished run to a cassette, without any API keys."""
     with pause_garbage_collection():
-        from coreeval.graph.cassettes.record import record
+        from coreeval.api.cassettes import export_cassette
 
-    document = export_document(record(run, out, texts=texts))
+    document = export_cassette(run, out=out, texts=texts).document
     show(document, as_json, lambda: "\n".join(export_lines(document)))
 
 
 @cassette.command("show")
 def shown(file: CassetteArgument, as_json: AsJson = False) -> None:
     """Show what a cassette contains, without running or unpacking it."""
-    from coreeval.releases.cassettes.read import open_cassette
+    from coreeval.api.cassettes import read_cassette
 
-    document = show_document(open_cassette(file))
+    document = read_cassette(file).document
     show(document, as_json, lambda: "\n".join(show_lines(document)))
 
 
@@ -81,13 +72,14 @@ def replay(
 ) -> None:
     """Replay the run in a cassette and compare its output byte for byte."""
     with pause_garbage_collection():
+        from coreeval.api.cassettes import describe_replay
         from coreeval.api.progress import show_progress
         from coreeval.graph.cassettes.replay import replay as work
         from coreeval.graph.execute import RunHooks
 
     with show_progress() as watch:
         done = work(file, out, dataset=dataset, around=RunHooks(watch=watch))
-    document = replay_document(done)
+    document = describe_replay(done).document
     show(document, as_json, lambda: "\n".join(replay_lines(document)))
     if not done.same:
         raise typer.Exit(RunError.exit_code)
@@ -98,26 +90,6 @@ SHOWN = 10
 
 
 # -- export ---------------------------------------------------------------------------------------
-
-
-def export_document(recording: "RecordResult") -> Document:
-    """Return what was recorded."""
-    packed, head = recording.packed, recording.packed.head
-    return {
-        "cassette": str(packed.path),
-        "digest": packed.digest,
-        "bytes": packed.bytes,
-        "unpacked": head.bytes,
-        "run": head.run.run,
-        "samples": head.lines["sample"],
-        "answers": head.lines["answer"],
-        "texts": head.texts,
-        "licence": {
-            "name": recording.licence.name,
-            "redistribute": recording.licence.redistribute,
-        },
-        "notes": [recording.note] if recording.note else [],
-    }
 
 
 def export_lines(document: Document) -> Iterator[str]:
@@ -147,46 +119,6 @@ def _licence(document: Document) -> Iterator[str]:
 
 
 # -- show -----------------------------------------------------------------------------------------
-
-
-def show_document(cassette: "Cassette") -> Document:
-    """Return the contents of a cassette."""
-    head, run = cassette.head, cassette.head.run
-    return {
-        "cassette": str(cassette.path),
-        "digest": cassette.digest,
-        "format": head.version,
-        "made_with": head.made_with.model_dump(),
-        "run": run.run,
-        "task": run.task,
-        "now": run.now,
-        "window": run.window.model_dump(mode="json"),
-        "control_window": run.control and run.control.window.model_dump(mode="json"),
-        "counts": run.counts,
-        "texts": head.texts,
-        "snippet_chars": head.snippet_chars,
-        "stated": _count_outcomes(cassette),
-        "answers": _count_answers(cassette),
-        "prompts": run.prompts,
-        "takedown": run.knowledge.takedown,
-        "parent": run.parent and run.parent.version,
-        "lines": head.lines,
-        "files": [file.model_dump(mode="json") for file in head.files],
-        "config": head.config.model_dump(mode="json"),
-        "models": head.models,
-    }
-
-
-def _count_outcomes(cassette: "Cassette") -> dict[str, int]:
-    from coreeval.releases.cassettes.read import count_fixed_results
-
-    return dict(count_fixed_results(cassette))
-
-
-def _count_answers(cassette: "Cassette") -> dict[str, int]:
-    from coreeval.releases.cassettes.format import AnswerLine
-
-    return dict(Counter(line.role for line in cassette.lines(AnswerLine)))
 
 
 def show_lines(document: Document) -> Iterator[str]:
@@ -244,41 +176,6 @@ def _news(document: Document) -> Iterator[str]:
 
 
 # -- replay ---------------------------------------------------------------------------------------
-
-
-def replay_document(done: "ReplayResult") -> Document:
-    """Return the result of a replay."""
-    head: CassetteHead = done.cassette.head
-    return {
-        "cassette": str(done.cassette.path),
-        "digest": done.cassette.digest,
-        "run": str(done.run),
-        "equal": done.equal,
-        "same": done.same,
-        "files": [_file_document(file) for file in done.files],
-        "samples": head.lines["sample"],
-        "answers": head.lines["answer"],
-        "stated": done.stated,
-        "shifts": [asdict(one) for one in done.shifts],
-        "missing": [asdict(one) for one in done.missing],
-        "changed": list(done.changed),
-        "versions": [
-            {"name": name, "recorded": then, "here": now} for name, then, now in done.versions
-        ],
-        "seconds": round(done.seconds, 3),
-    }
-
-
-def _file_document(file: "FileComparison") -> Document:
-    return {
-        "name": file.name,
-        "rows": file.rows,
-        "equal": file.equal,
-        "same_rows": file.same_rows,
-        "recorded": file.sha256,
-        "found": file.found,
-        "difference": file.difference and asdict(file.difference),
-    }
 
 
 def replay_lines(document: Document) -> Iterator[str]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coreeval.cli.cassette import replay_document, replay_lines
+from coreeval.api.cassettes import describe_replay
+from coreeval.cli.cassette import replay_lines
 from coreeval.cli.output import Document, brief, command
 from coreeval.graph.bundled import RECORDED, RecordedKind, write_recording
 
@@ -45,7 +46,7 @@ def _find_free(folder: Path) -> Path:
 
 def recorded_document(done: "list[ReplayResult]") -> Document:
     """Return the result of the repeated runs."""
-    return {"replays": [replay_document(one) for one in done]}
+    return {"replays": [describe_replay(one).document for one in done]}
 
 
 def summarize_runs(done: "list[ReplayResult]") -> "list[RunSummary]":
@@ -64,7 +65,7 @@ def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
     yield "Readers who saw only the prompts played every role; their answers were recorded."
     for one in done:
         yield ""
-        yield from replay_lines(replay_document(one))
+        yield from replay_lines(describe_replay(one).document)
     for one in done:
         yield ""
         yield from _show_example(one.run)

@@ -29,7 +29,12 @@ from coreeval.errors import WAITING
 from coreeval.evaluation.detectors import DETECTORS, SUMMARIES
 from coreeval.meanings import STATES
 from coreeval.schema import TaskKind
-from coreeval.tools.formatting import describe_price, format_interval, format_number
+from coreeval.tools.formatting import (
+    describe_price,
+    format_interval,
+    format_number,
+    format_quantity,
+)
 from coreeval.tools.tables import Column, Row, Table, intervals, numbers, text_lines, texts
 
 if TYPE_CHECKING:
@@ -152,7 +157,8 @@ def _order_lines(ranking: Document | None) -> Iterator[str]:
     """Yield whether targets rank the same on original and updated texts."""
     if ranking:
         yield ""
-        yield f"ranking of {len(ranking['targets'])} targets, original versus updated (n: targets)"
+        ranked = format_quantity(len(ranking["targets"]), "target")
+        yield f"ranking of {ranked}, original versus updated (n: targets)"
         rows = [(name, *_figures(ranking[name], sign="+")) for name in ("kendall", "spearman")]
         columns = _list_columns("labels")
         yield from text_lines(Table(columns, rows), "  ", heads=False)

@@ -1,6 +1,5 @@
 """`coreeval export` and `push`: a run or release in files of other tools, or on the hub."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,12 +8,10 @@ import typer
 
 from coreeval.cli.options import PlaceArgument, ReleaseArgument, allow_given
 from coreeval.cli.output import AsJson, Document, brief, show
-from coreeval.tools.extras import require_extra
 from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.releases.exports.export import ExportResult
-    from coreeval.releases.exports.hub import PushResult
 
 
 _FORMATS = "hf, lm-eval, inspect, junit, csv, spreadsheet, jsonl, or a plugin:NAME"
@@ -85,51 +82,30 @@ def push(
     as_json: AsJson = False,
 ) -> None:
     """Publish a release on the Hugging Face Hub, in one commit."""
-    from coreeval.tools.endpoints import import_for_hub
-    from coreeval.tools.env_file import read_env_file
+    from coreeval.api.exports import push as work
 
-    read_env_file(Path.cwd())
-    with import_for_hub(os.environ), require_extra("hf", "coreeval push"):
-        from coreeval.releases.exports.hub import push as work
-    done = work(release, to=to, public=public, dry_run=dry_run)
-    show(_push_document(done, dry_run), as_json, lambda: "\n".join(_push_lines(done, dry_run)))
+    document = work(release, to=to, public=public, dry_run=dry_run).document
+    show(document, as_json, lambda: "\n".join(_push_lines(document)))
 
 
-def _push_document(done: "PushResult", dry_run: bool) -> Document:
-    manifest = done.release.manifest
-    return {
-        "release": str(done.release.path),
-        "version": manifest.version,
-        "digest": done.release.digest,
-        "repository": done.repository,
-        "url": done.url,
-        "uploaded": list(done.uploaded),
-        "removed": list(done.removed),
-        "kept": done.kept,
-        "commit": done.commit,
-        "dry_run": dry_run,
-    }
-
-
-def _push_lines(done: "PushResult", dry_run: bool) -> Iterator[str]:
-    manifest = done.release.manifest
-    name = f"{manifest.name} {manifest.version}"
+def _push_lines(document: Document) -> Iterator[str]:
+    name, repository = f"{document['name']} {document['version']}", document["repository"]
     changed = [
-        *(f"  + {path}" for path in done.uploaded),
-        *(f"  - {path}" for path in done.removed),
+        *(f"  + {path}" for path in document["uploaded"]),
+        *(f"  - {path}" for path in document["removed"]),
     ]
-    if dry_run:
+    if document["dry_run"]:
         differ = format_quantity(len(changed), "file differs", "files differ")
-        yield f"would update {done.repository} to {name}: {differ}"
+        yield f"would update {repository} to {name}: {differ}"
     elif changed:
         yield (
-            f"updated {done.repository} to {name}: {format_quantity(len(changed), 'file')} "
-            f"uploaded, {done.kept} unchanged"
+            f"updated {repository} to {name}: {format_quantity(len(changed), 'file')} "
+            f"uploaded, {document['kept']} unchanged"
         )
     else:
-        yield f"{done.repository} has {name} already"
+        yield f"{repository} has {name} already"
     yield from changed[:SHOWN]
     if len(changed) > SHOWN:
         yield f"  and {len(changed) - SHOWN} more; --json lists them all"
-    yield f"release: {brief(done.release.path)}"
-    yield f"on the hub: {done.url} (tag {manifest.version})"
+    yield f"release: {brief(Path(document['release']))}"
+    yield f"on the hub: {document['url']} (tag {document['version']})"

@@ -1,19 +1,14 @@
 """`coreeval gdelt coverage`: what a news store holds, by time of publication and by crawl day."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coreeval.cli.gdelt_query import StoreOption, find_store
+from coreeval.api.news import find_feed_source, measure_news_coverage
+from coreeval.cli.gdelt_query import StoreOption
 from coreeval.cli.output import AsJson, Document, brief, note, show
 from coreeval.tools.formatting import format_quantity
-
-if TYPE_CHECKING:
-    from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
-
 
 MOST_DAYS = 45
 """The most days shown one by one; longer spans are shown by month."""
@@ -27,94 +22,10 @@ Json = Mapping[str, Any]
 
 def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
     """Show which days the store has, and where it has gaps."""
-    from coreeval.tools.clock import utc_now
-    from coreeval.tools.gdelt.index.store_catalog import (
-        StoreLayout,
-        describe_unsearchable,
-        list_parts,
-        open_catalog,
-    )
-    from coreeval.tools.gdelt.sync.batches import measure_store_coverage
-    from coreeval.tools.gdelt.sync.store_ledger import open_ledger
-
-    place = store or find_store()
-    layout = StoreLayout(place)
-    layout.require()
-    with open_ledger(layout.ledger) as ledger:
-        found = measure_store_coverage(ledger, utc_now())
-    with open_catalog(place) as catalog:
-        if unsearchable := describe_unsearchable(catalog):
-            note(unsearchable)
-        searchable = bool(list_parts(catalog))
-    document = {**coverage_document(place, found), **_published(place, searchable)}
+    document: Document = measure_news_coverage(store).document
+    for remark in document["notes"]:
+        note(remark)
     show(document, as_json, lambda: "\n".join(coverage_lines(document)))
-
-
-def _published(store: Path, searchable: bool) -> Document:
-    """Return what can be searched, by day of publication and by how certain its time is."""
-    from contextlib import closing
-
-    from coreeval.tools.gdelt.index.news_index import NewsIndex
-    from coreeval.tools.gdelt.local import count_publication_days
-
-    if not searchable:
-        return {"published": [], "precision": {}}
-    with closing(NewsIndex(store)) as index:
-        days, precision = count_publication_days(index.articles), index.stats().precision
-    return {
-        "published": [{"day": day, "articles": count} for day, count in days.items()],
-        "precision": dict(precision),
-    }
-
-
-def coverage_document(store: Path, found: "StoreCoverage") -> Document:
-    """Return the output of `coverage --json`."""
-    from coreeval.tools.gdelt.sync.feeds import HOLES
-
-    size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
-    return {
-        "store": str(store),
-        "articles": sum(found.days.values()),
-        "days": [{"day": day, "articles": count} for day, count in found.days.items()],
-        "feeds": [_feed_document(feed) for feed in found.feeds],
-        "holes": [
-            {"start": _minute(hole.start), "end": _minute(hole.end), "batches": hole.batches,
-             "reason": hole.reason}
-            for hole in HOLES
-        ],
-        "segments": found.segments,
-        "bytes": size,
-        "ignored": dict(found.ignored),
-    }  # fmt: skip
-
-
-def _feed_document(feed: "FeedCoverage") -> Json:
-    return {
-        "feed": feed.feed,
-        "source": _source(feed.feed),
-        "files": feed.files,
-        "rows": feed.rows,
-        "articles": feed.articles,
-        "bad": dict(feed.bad),
-        "expected": feed.batch_count,
-        "present": feed.present,
-        "days": [asdict(day) for day in feed.days],
-        "gaps": [_gap_document(gap) for gap in feed.gaps],
-    }
-
-
-def _gap_document(gap: "Gap") -> Json:
-    return {
-        "start": _minute(gap.start),
-        "end": _minute(gap.end),
-        "batches": gap.batches,
-        "why": gap.why,
-        "known_hole": gap.hole.reason if gap.hole else None,
-    }
-
-
-def _minute(moment: datetime) -> str:
-    return moment.isoformat(timespec="minutes")
 
 
 def coverage_lines(document: Json) -> Iterator[str]:
@@ -175,12 +86,7 @@ def _feed_lines(feed: Json) -> Iterator[str]:
 
 
 def _unit(feed: str) -> str:
-    return "days" if _source(feed) == "current_events" else "batches"
-
-
-def _source(feed: str) -> str:
-    """Return the source of the evidence that a feed brings."""
-    return feed if feed == "current_events" else "gdelt"
+    return "days" if find_feed_source(feed) == "current_events" else "batches"
 
 
 def _group_days(days: Sequence[Json]) -> Iterable[tuple[str, list[Json]]]:

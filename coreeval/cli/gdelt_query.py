@@ -1,25 +1,16 @@
-"""`coreeval gdelt query`: what the store knows of a name or a topic.
-
-`find_store` returns where the news store is if the command line does not say.
-"""
+"""`coreeval gdelt query`: what the store knows of a name or a topic."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from coreeval.api.news import PRECISIONS, SOURCES, query_news
 from coreeval.cli.output import AsJson, Document, note, one_line, show
-from coreeval.errors import UsageError
+from coreeval.schema import Coverage
 from coreeval.tools.knowledge import describe_coverage
 
-if TYPE_CHECKING:
-    from coreeval.schema import Coverage, EvidenceSource, Precision, Window
-
-
-PRECISIONS = ("exact", "url", "cluster", "crawl")
-SOURCES = ("gdelt", "current_events")
 WHY = {
     "no_news": "no news: the store covers these days, but no article matches",
     "not_covered": "not covered: the store has no articles for these days",
@@ -84,43 +75,25 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Show dated news about a name, best first, or why there is none."""
-    import asyncio
-
-    from coreeval.schema import EntityQuery
-    from coreeval.tools.gdelt.index.store_catalog import StoreLayout
-    from coreeval.tools.gdelt.local import LocalKnowledge
-
-    first, last = parse_moment(start, "--start"), parse_moment(end, "--end")
-    place = store or find_store()
-    StoreLayout(place).require()
-    asked = EntityQuery(
-        id="q",
-        text=name,
-        rung="concept" if topic else "named",
-        aliases=tuple(alias or ()),
-        context=tuple(context or ()),
-    )
-    how, only = _parse_precision(min_precision), _parse_source(source)
-    code = parse_language(language, "--language")
-    with LocalKnowledge(place, news=place, min_precision=how, source=only, language=code) as news:
-        window = _choose_window(first, last, news.span())
-        answer = asyncio.run(news.fetch([asked], window, limit))
-        coverage = news.coverage(window)
-        if news.unsearchable:
-            note(news.unsearchable)
-    document: Document = {
-        "name": name,
-        "window": window.model_dump(mode="json"),
-        "source": only,
-        "evidence": [item.model_dump(mode="json") for item in answer.by_query["q"]],
-        "reason": answer.reasons.get("q"),
-        "coverage": coverage.model_dump(mode="json"),
-        "store": str(place),
-    }
-    show(document, as_json, lambda: "\n".join(_lines(document, coverage)))
+    document: Document = query_news(
+        name,
+        start=start,
+        end=end,
+        aliases=alias or (),
+        context=context or (),
+        topic=topic,
+        limit=limit,
+        min_precision=min_precision,
+        source=source,
+        language=language,
+        store=store,
+    ).document
+    for remark in document["notes"]:
+        note(remark)
+    show(document, as_json, lambda: "\n".join(_lines(document)))
 
 
-def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
+def _lines(document: Document) -> Iterator[str]:
     for item in document["evidence"]:
         mark = " [reads like an instruction]" if item["instruction_like"] else ""
         yield f"{item['published_at'][:10]}  {one_line(item['title'])}{mark}"
@@ -132,6 +105,7 @@ def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
             yield f"            {one_line(item['snippet'])}"
     if document["reason"]:
         yield WHY[document["reason"]]
+    coverage = Coverage.model_validate(document["coverage"])
     days = describe_coverage(coverage)
     start, end = (document["window"][key][:10] for key in ("start", "end"))
     yield f"the window, {start} to {end} (end excluded): {days} ({document['store']})"
@@ -139,79 +113,3 @@ def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
         more = len(coverage.gaps) - SHOWN_GAPS
         listed = ", ".join(coverage.gaps[:SHOWN_GAPS]) + (f" and {more} more" if more > 0 else "")
         yield f"days without news: {listed}"
-
-
-def _choose_window(start: datetime | None, end: datetime | None, held: "Window") -> "Window":
-    """Return the window asked for; a side that was not given is that of the store.
-
-    Raises:
-        UsageError: the window ends before it begins, or lies outside of what the store holds.
-    """
-    from coreeval.schema import Window
-
-    first, last = start or held.start, end or held.end
-    if first >= last:
-        raise UsageError(
-            f"the window ends ({last:%Y-%m-%d}) before it begins ({first:%Y-%m-%d})",
-            where="--end" if end else "--start",
-            hint=f"the end day is excluded; the store has news from {held.start:%Y-%m-%d} to "
-            f"{held.end:%Y-%m-%d}",
-        )
-    return Window(start=first, end=last)
-
-
-def parse_language(code: str, option: str) -> str:
-    """Return the language code that an option names.
-
-    Raises:
-        UsageError: it is none.
-    """
-    from coreeval.languages import check_language
-
-    try:
-        return check_language(code)
-    except ValueError as error:
-        raise UsageError(str(error), where=option) from None
-
-
-def parse_moment(text: str | None, option: str) -> datetime | None:
-    """Return the moment that an option names; None if it was not given.
-
-    Raises:
-        UsageError: it is not a date.
-    """
-    from coreeval.config.dates import as_utc
-
-    if text is None:
-        return None
-    try:
-        return as_utc(datetime.fromisoformat(text))
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is not a date", where=option, hint="write it as 2026-10-05"
-        ) from None
-
-
-def _parse_precision(text: str) -> "Precision":
-    for known in PRECISIONS:
-        if text == known:
-            return known  # type: ignore[return-value]  # the names are those of the type
-    raise UsageError(
-        f"{text!r} is not a precision", where="--min-precision", hint=", ".join(PRECISIONS)
-    )
-
-
-def _parse_source(text: str | None) -> "EvidenceSource | None":
-    if text is None:
-        return None
-    for known in SOURCES:
-        if text == known:
-            return known  # type: ignore[return-value]  # the names are those of the type
-    raise UsageError(f"{text!r} is not a source", where="--source", hint=", ".join(SOURCES))
-
-
-def find_store() -> Path:
-    """Return the store of this folder's workspace."""
-    from coreeval.tools.workspace import workspace_for
-
-    return workspace_for(Path.cwd()).news

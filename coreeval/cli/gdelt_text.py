@@ -1,23 +1,13 @@
 """`coreeval gdelt text`: the text of an article, or why there is none."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from coreeval.cli.gdelt_query import parse_moment
+from coreeval.api.news import find_article_texts
 from coreeval.cli.output import AsJson, Document, one_line, show
-from coreeval.errors import UsageError
-
-if TYPE_CHECKING:
-    from coreeval.config.knowledge import ArticlesConfig
-    from coreeval.tools.articles.article_text import TextRetrieval, WantedText
-
-EXCERPT = 300
-"""The most characters of a text that are shown without `--full`."""
-_ARCHIVES = (".warc", ".warc.gz")
 
 
 def text(
@@ -60,109 +50,17 @@ def text(
     as_json: AsJson = False,
 ) -> None:
     """Show the texts of articles as a run with knowledge.text: article would find them."""
-    import asyncio
-
-    config = _to_config(source or [], fetch=fetch, contact=contact)
-    date = parse_moment(published, "--published") if published else None
-    wanted = [_to_wanted(url, title, date, language) for url in urls]
-    found = asyncio.run(_find(config, wanted))
-    document = text_document(wanted, found, full=full)
-    show(document, as_json, lambda: "\n".join(text_lines(document)))
-
-
-def _to_config(source: Sequence[Path], *, fetch: bool, contact: str | None) -> "ArticlesConfig":
-    """Return the sources that the command line names.
-
-    Raises:
-        UsageError: there are none, or the contact is missing or none.
-    """
-    from pydantic import ValidationError
-
-    from coreeval.config.knowledge import ArticlesConfig
-
-    if not source and not fetch:
-        raise UsageError(
-            "no source of texts was given",
-            where="coreeval gdelt text",
-            hint="give --from PATH, or --fetch with --contact ADDRESS",
-        )
-    archives = tuple(str(path) for path in source if path.is_dir() or _is_archive(path))
-    files = tuple(str(path) for path in source if path.is_dir() or not _is_archive(path))
-    try:
-        return ArticlesConfig(files=files, ccnews=archives, fetch=fetch, contact=contact)
-    except ValidationError as error:
-        from coreeval.config.value_errors import describe_value_error
-
-        told = describe_value_error(error.errors()[0])
-        raise UsageError(
-            f"pages cannot be downloaded: {told}",
-            where="--contact",
-            hint="--contact https://example.org/about or --contact name@example.org",
-        ) from None
-
-
-def _is_archive(path: Path) -> bool:
-    return path.name.endswith(_ARCHIVES)
-
-
-def _to_wanted(url: str, title: str, date: datetime | None, language: str) -> "WantedText":
-    """Return what is searched for an address.
-
-    Raises:
-        UsageError: it is not the address of a web page.
-    """
-    from coreeval.tools.articles.addresses import is_web_address
-    from coreeval.tools.articles.article_text import WantedText
-    from coreeval.tools.gdelt.rows import evidence_id, host_of
-
-    if not is_web_address(url):
-        raise UsageError(
-            f"{url!r} is not the address of a web page",
-            where="coreeval gdelt text",
-            hint="an address starts with https:// or http:// and contains no password",
-        )
-    return WantedText(
-        id=evidence_id(url),
-        url=url,
+    document = find_article_texts(
+        urls,
+        source=source or (),
+        fetch=fetch,
+        contact=contact,
         title=title,
-        domain=host_of(url),
-        published_at=date,
+        published=published or None,
         language=language,
-    )
-
-
-async def _find(config: "ArticlesConfig", wanted: "Sequence[WantedText]") -> "TextRetrieval":
-    from coreeval.agents.safety import load_active_takedown
-    from coreeval.tools.articles.sources import open_articles
-    from coreeval.tools.workspace import workspace_for
-
-    workspace = workspace_for(Path.cwd())
-    listed = load_active_takedown(None, workspace.takedown)
-    async with open_articles(
-        config, "article", workspace.cache, refuses=lambda text: any(listed.names_in(text))
-    ) as texts:
-        return await texts.find_texts(wanted)
-
-
-def text_document(
-    wanted: "Sequence[WantedText]", found: "TextRetrieval", *, full: bool
-) -> Document:
-    """Return the output of `text --json`; texts are cut to an excerpt unless `full`."""
-    results = {each.id: found.by_id[each.id].model_dump(mode="json") for each in wanted}
-    for each in wanted:
-        results[each.id]["url"] = results[each.id].get("url") or each.url
-        if "text" in results[each.id] and not full:
-            results[each.id]["text"] = _cut(results[each.id]["text"])
-    return {
-        "texts": list(results.values()),
-        "sources": dict(found.count_sources()),
-        "reasons": dict(found.count_reasons()),
-        "notes": list(found.notes),
-    }
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rpartition(" ")[0] + "\u2026"
+        full=full,
+    ).document
+    show(document, as_json, lambda: "\n".join(text_lines(document)))
 
 
 def text_lines(document: Document) -> Iterator[str]:

@@ -32,7 +32,7 @@ from coreeval.evaluation.numleak.defences.tradeoff import (
 from coreeval.evaluation.numleak.memory_verdicts import verdict_words
 from coreeval.evaluation.numleak.recorded_answers import AuditInput, audit_answers
 from coreeval.evaluation.numleak.statistics import AuditSettings
-from coreeval.tools.formatting import format_measure
+from coreeval.tools.formatting import format_measure, format_quantity, plural
 from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
 
 _DEFENCE_WIDTH: Final = 100
@@ -54,7 +54,8 @@ def defence_lines(defences: Document | None) -> Iterator[str]:
     left = defences["left_out"]
     if left:
         yield from _wrap_line(
-            f"{len(left)} answers under defences are left out; the first: {left[0]['reason']}"
+            f"{format_quantity(len(left), 'answer')} under defences "
+            f"{plural(len(left), 'is', 'are')} left out; the first: {left[0]['reason']}"
         )
     for note in defences["notes"]:
         yield from _wrap_line(note)

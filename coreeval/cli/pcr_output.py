@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from coreeval.cli.output import Document, brief, one_line
-from coreeval.tools.formatting import format_interval, format_number
+from coreeval.tools.formatting import format_interval, format_number, format_quantity
 from coreeval.tools.tables import (
     Row,
     Table,
@@ -58,7 +58,8 @@ def _comparison_lines(one: Document, settings: Document, count: int) -> Iterator
 def _file_lines(one: Document) -> Iterator[str]:
     bad, file = one["bad_rows"], one_line(Path(one["pairs"]).name)
     good = sum(split["n"] for split in one["splits"].values())
-    yield f"{file}: {good} pairs" + (f"; {len(bad)} bad lines are left out" if bad else "")
+    left = format_quantity(len(bad), "bad line is", "bad lines are")
+    yield f"{file}: {format_quantity(good, 'pair')}" + (f"; {left} left out" if bad else "")
     for row in bad[:SHOWN]:
         of = "" if row["file"] == Path(one["pairs"]).name else f" of {row['file']}"
         yield from _wrapped(f"bad line {row['line']}{of}: {row['reason']}")
@@ -75,11 +76,13 @@ def _question_lines(asked: Document) -> Iterator[str]:
             f"{asked['modification'].replace('_', ' ')}; questions: {kinds or 'none'}"
         ]
         for reason, left in split["left_out"].items():
-            parts.append(f"{left} items left out: {reason}")
+            parts.append(f"{format_quantity(left, 'item')} left out: {reason}")
         if split["unchanged"]:
-            parts.append(f"{split['unchanged']} modified items are identical to the original")
+            same = format_quantity(split["unchanged"], "modified item is", "modified items are")
+            parts.append(f"{same} identical to the original")
         if split["unclear"]:
-            parts.append(f"{split['unclear']} answers do not clearly choose an option")
+            unclear = format_quantity(split["unclear"], "answer does", "answers do")
+            parts.append(f"{unclear} not clearly choose an option")
         yield from _wrapped("; ".join(parts))
 
 
@@ -127,11 +130,13 @@ def _status_lines(one: Document) -> Iterator[str]:
         kinds = Counter[str]()
         for counts in split["statuses"].values():
             kinds.update({status: n for status, n in counts.items() if status != "answered"})
-        told = [f"{n} answers {kind}" for kind, n in kinds.items()]
+        told = [f"{format_quantity(n, 'answer')} {kind}" for kind, n in kinds.items()]
         if split["unanswered"]:
-            told.insert(0, f"{split['unanswered']} items lack a complete answer")
+            lacking = format_quantity(split["unanswered"], "item lacks", "items lack")
+            told.insert(0, f"{lacking} a complete answer")
         if split["clusters"] < split["n"]:
-            told.append(f"{split['clusters']} documents or texts, resampled as units")
+            units = format_quantity(split["clusters"], "document or text", "documents or texts")
+            told.append(f"{units}, resampled as units")
         if told:
             yield from _wrapped(f"{one_line(name)}: {', '.join(told)}")
 

@@ -1,54 +1,36 @@
 """`coreeval plugins`: which plugins are installed, and whether they fit their protocols."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from coreeval.cli.output import AsJson, Document, plain, show
-from coreeval.errors import CoreEvalError, PluginError
-
-if TYPE_CHECKING:
-    from coreeval.tools.plugin_origin import PluginOrigin
+from coreeval.errors import PluginError
 
 
 def plugins(
+    plugin: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PLUGIN]",
+            help="Only this one: plugin:NAME, or module:Class, which is imported.",
+            show_default=False,
+        ),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Import each plugin, which runs its code, and check it."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the plugins that installed packages offer."""
-    from coreeval.tools.plugins import PLUGIN_API, list_installed
-    from coreeval.tools.trust import TrustRecord
-    from coreeval.tools.workspace import workspace_for
+    """List the plugins that installed packages offer, or check a class."""
+    from coreeval.api.plugins import list_plugins
 
-    record = TrustRecord(workspace_for(Path.cwd()))
-    found = [
-        {
-            **each.model_dump(exclude={"digest"}),
-            "allowed": record.accepts_plugin(each.group, each.name, each.identity),
-            "error": _find_error(each) if check else None,
-        }
-        for each in list_installed()
-    ]
-    document: Document = {"protocols": dict(PLUGIN_API), "checked": check, "plugins": found}
+    document: Document = list_plugins(plugin, check=check).document
     show(document, as_json, lambda: "\n".join(_lines(document)))
-    if any(each["error"] for each in found):
+    if any(each["error"] for each in document["plugins"]):
         raise typer.Exit(PluginError.exit_code)
-
-
-def _find_error(origin: "PluginOrigin") -> dict[str, str] | None:
-    """Return what is wrong with a plugin, or None; it is imported."""
-    from coreeval.plugins import check
-
-    try:
-        check(origin.group, origin.name)
-    except CoreEvalError as error:
-        return error.as_dict()
-    return None
 
 
 def _lines(document: Document) -> Iterator[str]:
@@ -60,7 +42,8 @@ def _lines(document: Document) -> Iterator[str]:
         state = "allowed here" if each["allowed"] else ""
         checked = "fits" if document["checked"] else ""
         told = each["error"]["message"] if each["error"] else checked
-        words = [name, f"{each['distribution']} {each['version']}", each["target"], state, told]
+        package = f"{each['distribution']} {each['version']}".strip()
+        words = [name, package, each["target"], state, told]
         yield plain("  ".join(word for word in words if word))
     yield ""
     versions = ", ".join(f"{group} {version}" for group, version in document["protocols"].items())

@@ -1,12 +1,11 @@
 """`coreeval prompts list|show|try`: what a role is told, and what a model makes of it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from coreeval.api.arguments import FIRST_FEW
 from coreeval.cli.completion import (
     complete_providers,
     complete_roles,
@@ -21,16 +20,8 @@ from coreeval.cli.options import (
     find_optional_run,
     with_trusted_endpoints,
 )
-from coreeval.cli.output import AsJson, show
-from coreeval.errors import UsageError
+from coreeval.cli.output import AsJson, Document, show
 
-if TYPE_CHECKING:
-    from coreeval.graph.prompt_lab.lab import PromptLab, RoleInputs
-    from coreeval.schema import RoleName
-
-
-FIRST_FEW = 3
-"""Default number of samples that are tried."""
 prompts = typer.Typer(
     name="prompts",
     help="Inspect and test the prompts of the six roles.",
@@ -63,15 +54,10 @@ def list_prompts(
     config: ConfigOption = None, folder: FolderOption = None, as_json: AsJson = False
 ) -> None:
     """List the prompts: file, version, length, variables."""
-    from coreeval.cli.prompts_output import list_document, list_lines
-    from coreeval.graph.prompt_lab.lab import BUILT_IN, load_prompt_folder, open_lab
+    from coreeval.api import prompts as work
+    from coreeval.cli.prompts_output import list_lines
 
-    if config is not None and folder is None:
-        bench = open_lab(config)
-        document = list_document(bench.setup.prompts, [bench.setup.task])
-    else:
-        tasks = [open_lab(config).setup.task] if config else None
-        document = list_document(load_prompt_folder(folder or BUILT_IN), tasks)
+    document = work.list_prompts(config, prompts=folder).document
     show(document, as_json, lambda: "\n".join(list_lines(document)))
 
 
@@ -101,20 +87,11 @@ def show_prompt(
     as_json: AsJson = False,
 ) -> None:
     """Show exactly what a model sees, without calling one."""
-    import asyncio
+    from coreeval.api.prompts import render_prompt
+    from coreeval.cli.prompts_output import show_lines
 
-    from coreeval.cli.prompts_output import show_document, show_lines
-    from coreeval.graph.prompt_lab.role_inputs import is_as_sent, parse_role, render_request
-
-    known = parse_role(role)
-    with _open_lab(task, config, run, folder) as bench:
-        aligned, calls = _apply_run(bench, run)
-        inputs = asyncio.run(_inputs(aligned, known, run, [sample] if sample else [], 1))
-        one = inputs.found[0]
-        shown = asyncio.run(render_request(one, bench.setup.prompts))
-        sent = is_as_sent(one, shown, calls) if run else None
-        document = show_document(inputs, shown, bench.setup.prompts[one.prompt_name], sent=sent)
-    show(document, as_json, lambda: "\n".join(show_lines(document, schema=schema)))
+    found = render_prompt(role, task=task, sample=sample, config=config, run=run, prompts=folder)
+    show(found.document, as_json, lambda: "\n".join(show_lines(found.document, schema=schema)))
 
 
 @prompts.command("try")
@@ -157,61 +134,22 @@ def try_prompt(
     as_json: AsJson = False,
 ) -> None:
     """Ask a model for one role's answer on a few samples, and check it."""
-    import asyncio
+    from coreeval.api import prompts as work
+    from coreeval.cli.prompts_output import try_lines
 
-    from coreeval.cli.prompts_output import try_document, try_lines
-    from coreeval.graph.prompt_lab.lab import open_lab
-    from coreeval.graph.prompt_lab.role_inputs import parse_role
-    from coreeval.graph.prompt_lab.trial import check_judges, list_variants, run_trials
-
-    if sample and limit:
-        raise UsageError("--sample and --limit exclude each other")
-    known, bench = parse_role(role), open_lab(config)
-    if judge:
-        with_trusted_endpoints(trust_endpoints, lambda: check_judges(bench, known))
-    asked = with_trusted_endpoints(
-        trust_endpoints, lambda: list_variants(bench, known, model or [], folder or [])
-    )
-    aligned, _ = _apply_run(bench, run)
-    inputs = asyncio.run(_inputs(aligned, known, run, sample or [], limit or FIRST_FEW))
-    trials = asyncio.run(run_trials(aligned, inputs.found, asked, judge=judge))
-    document = try_document(known, inputs, asked, trials)
+    document: Document = with_trusted_endpoints(
+        trust_endpoints,
+        lambda: work.try_prompt(
+            config,
+            role=role,
+            samples=sample or (),
+            limit=limit,
+            models=model or (),
+            prompts=folder or (),
+            run=run,
+            judge=judge,
+        ),
+    ).document
     show(document, as_json, lambda: "\n".join(try_lines(document)))
     if any(each["valid"] < each["samples"] for each in document["totals"]):
         raise typer.Exit(1)
-
-
-@contextmanager
-def _open_lab(
-    task: str | None, config: Path | None, run: Path | None, folder: str | None
-) -> Iterator["PromptLab"]:
-    """Open what the options name: a config, a run's lab, or the bundled samples of a task."""
-    from coreeval.graph.prompt_lab import lab
-
-    if task is not None and (config or run):
-        raise UsageError("the config or the run names the task", hint="leave out --task")
-    if config or run:
-        bench = lab.open_lab(config) if config else lab.open_run_lab(run or Path())
-        yield lab.use_prompts(bench, folder)
-    elif task is not None:
-        with lab.open_bundled_lab(task) as bench:
-            yield lab.use_prompts(bench, folder)
-    else:
-        raise UsageError("which task?", hint="give --task T, --config CONFIG or --run RUN")
-
-
-def _apply_run(bench: "PromptLab", run: Path | None) -> "tuple[PromptLab, Path]":
-    """Return the lab with a run's window, and the call file of that run or of the lab."""
-    from coreeval.graph.prompt_lab.lab import align_with_run
-
-    return align_with_run(bench, run) if run else (bench, bench.workspace.calls)
-
-
-async def _inputs(
-    bench: "PromptLab", role: "RoleName", run: Path | None, ids: list[str], limit: int
-) -> "RoleInputs":
-    from coreeval.graph.prompt_lab.lab import collect_dry_inputs, collect_run_inputs
-
-    if run:
-        return await collect_run_inputs(bench, role, run, ids, limit)
-    return await collect_dry_inputs(bench, role, ids, limit)

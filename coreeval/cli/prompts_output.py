@@ -3,23 +3,11 @@
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from coreeval.cli.output import Document, one_line
-from coreeval.graph.prompt_lab.lab import RoleInputs
-from coreeval.graph.prompt_lab.role_inputs import RoleRequest
-from coreeval.graph.prompt_lab.trial import PromptTrial, PromptVariant, sum_trials
-from coreeval.prompts import ROLES_OF_PROMPT, Prompt, PromptName, PromptSet
-from coreeval.schema import RoleName, Task
-from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 WIDTH = 100
-CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb for English; the actual number is recorded with each call."""
 MADE_BY: Mapping[str, str] = {
     "sample": "the sample itself",
     "offline": "made by the offline rules, which play the earlier roles",
@@ -31,48 +19,11 @@ SENT: Mapping[bool | None, str] = {
     None: "the messages of the run are unknown: rules played the role, its calls were deleted, "
     "or it asked about several texts in one call",
 }
-_GIVEN = TypeAdapter(Mapping[str, Any])
 EMPTY: tuple[object, ...] = ("", [], {}, None)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 # -- list -----------------------------------------------------------------------------------------
-
-
-def list_document(prompts: PromptSet, tasks: Sequence[Task] | None) -> Document:
-    """Return each role's prompt, with the built-in tasks' lines unless others are given."""
-    known = list(tasks) if tasks else [_built_in(name) for name in BUILT_IN]
-    return {
-        "prompts": [
-            {
-                "role": ROLES_OF_PROMPT[name][0],
-                "name": name,
-                "file": prompt.name,
-                "version": prompt.version,
-                "words": len(prompt.text.split()),
-                "tokens": _estimate_tokens(prompt.text),
-                "variables": sorted(prompt.variables),
-                "lines": {
-                    task.name: {
-                        "words": sum(len(line.split()) for line in lines),
-                        "version": prompts.version_for(name, task),
-                    }
-                    for task in known
-                    if (lines := _list_task_lines(name, task))
-                },
-            }
-            for name, prompt in prompts.by_name.items()
-        ]
-    }
-
-
-def _list_task_lines(name: PromptName, task: Task) -> list[str]:
-    """Return the lines of a task that a prompt shows."""
-    return [task.lines[role] for role in ROLES_OF_PROMPT[name] if role in task.lines]
-
-
-def _built_in(name: str) -> Task:
-    return load_task(name, ALL_TARGETS if name == "stance" else None)
 
 
 def list_lines(document: Document) -> Iterator[str]:
@@ -86,30 +37,6 @@ def list_lines(document: Document) -> Iterator[str]:
 
 
 # -- show -----------------------------------------------------------------------------------------
-
-
-def show_document(
-    inputs: RoleInputs, shown: RoleRequest, prompt: Prompt, *, sent: bool | None
-) -> Document:
-    """Return the messages that a model gets for the first sample."""
-    one = inputs.found[0]
-    return {
-        "role": one.role,
-        "task": one.task.name,
-        "sample": one.sample.model_dump(),
-        "inputs": inputs.made_by,
-        "sent": sent,
-        "prompt": {
-            "file": prompt.name,
-            "version": prompt.version,
-            "version_with_line": prompt.version_with_lines(
-                *(one.task.lines.get(role, "") for role in ROLES_OF_PROMPT[one.prompt_name])
-            ),
-        },
-        "messages": list(shown.messages),
-        "tokens": sum(_estimate_tokens(message["content"]) for message in shown.messages),
-        "schema": {"name": shown.schema_name, "schema": shown.schema},
-    }
 
 
 def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
@@ -131,57 +58,6 @@ def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
 
 
 # -- try ------------------------------------------------------------------------------------------
-
-
-def try_document(
-    role: RoleName,
-    inputs: RoleInputs,
-    contenders: Sequence[PromptVariant],
-    trials: Sequence[Sequence[PromptTrial]],
-) -> Document:
-    """Return every answer with the findings of code and judges, and the totals."""
-    return {
-        "role": role,
-        "task": inputs.found[0].task.name,
-        "inputs": inputs.made_by,
-        "contenders": [_variant_document(inputs, each) for each in contenders],
-        "samples": [
-            {
-                "sample": one.sample.model_dump(),
-                "given": _GIVEN.dump_python(one.given, mode="json"),
-                "trials": [_trial_document(trial) for trial in row],
-            }
-            for one, row in zip(inputs.found, zip(*trials, strict=True), strict=True)
-        ],
-        "passed_over": [{"sample": one.sample_id, "reason": one.reason} for one in inputs.missed],
-        "totals": [asdict(sum_trials(row)) for row in trials],
-    }
-
-
-def _variant_document(inputs: RoleInputs, each: PromptVariant) -> Document:
-    one = inputs.found[0]
-    prompt = each.prompts[one.prompt_name]
-    return {
-        "name": each.name,
-        "model": each.model.model_dump(mode="json", exclude_none=True),
-        "prompt": {
-            "file": prompt.name,
-            "version": each.prompts.version_for(one.prompt_name, one.task),
-        },
-    }
-
-
-def _trial_document(trial: PromptTrial) -> Document:
-    answer = trial.answer
-    return {
-        "valid": answer is not None,
-        "error": trial.error,
-        "answer": answer.model_dump(mode="json") if answer is not None else None,
-        "said": trial.said,
-        "looked": asdict(trial.looked) if trial.looked else None,
-        "judged": {name: asdict(looked) for name, looked in trial.judged.items()},
-        "calls": [call.model_dump(mode="json") for call in trial.calls],
-    }
 
 
 def try_lines(document: Document) -> Iterator[str]:
@@ -261,10 +137,6 @@ def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
 
 
 # -- shared ---------------------------------------------------------------------------------------
-
-
-def _estimate_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _ruled_title(title: str) -> str:

@@ -5,22 +5,21 @@ The list shows a few samples at a time and all that decides about them.
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from coreeval.cli.options import LARGEST_COUNT, PlaceArgument
-from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
-from coreeval.errors import UsageError
+from coreeval.cli.output import AsJson, brief, command, one_line, show
 from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.formatting import format_quantity, plural
 
 if TYPE_CHECKING:
     from coreeval.releases.review import Review
     from coreeval.releases.review.decisions import Decision, NewFact, ReviewEntry
-    from coreeval.releases.review.review import Choice, ChoiceResult
+    from coreeval.releases.review.review import ChoiceResult
 
 
 PAGE = 5
@@ -170,22 +169,6 @@ def _next_lines(shown: ReviewPage) -> Iterator[str]:
         yield f"publish:   {command('release', run, '--version', 'V', '--require-review')}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ReviewOptions:
-    """What the command line sets."""
-
-    approve: list[str]
-    reject: list[str]
-    rest: str | None
-    sheet: Path | None
-    by: str | None
-    note: str
-
-    @property
-    def anything(self) -> bool:
-        return bool(self.approve or self.reject or self.rest or self.sheet)
-
-
 def review(
     place: PlaceArgument,
     approve: Annotated[
@@ -237,135 +220,29 @@ def review(
 
     A rejected sample is in no arm of any later release.
     """
-    from coreeval.releases.review import load_review
-    from coreeval.releases.review.review import resolve_run
+    from coreeval.api.reviews import review as work
 
-    run = resolve_run(place)
-    chosen = _Filter.of(only or [], with_decided)
-    said = _ReviewOptions(
-        approve=approve or [],
-        reject=reject or [],
+    found = work(
+        place,
+        approve=approve or (),
+        reject=reject or (),
         rest=rest,
-        sheet=from_csv,
+        from_csv=from_csv,
         by=by,
         note=note,
+        only=only or (),
+        decided=with_decided,
+        csv=csv,
+        html=html,
     )
-    _refuse_conflicts(said)
-    recorded = _record(run, said, chosen) if said.anything else None
-    found = load_review(run)
-    samples = chosen.among(found)
-    _write(found, samples, csv, html)
+    filters = [word for reason in sorted(set(only or ())) for word in ("--only", reason)]
     shown = ReviewPage(
         place=place,
-        filters=chosen.options,
-        review=found,
-        samples=samples,
+        filters=[*filters, *["--decided"] * with_decided],
+        review=found.review,
+        samples=found.samples,
         page=page,
-        recorded=recorded,
+        recorded=found.recorded,
         files=[file for file in (csv, html) if file],
     )
-    show(_document(shown, csv, html), as_json, lambda: "\n".join(review_lines(shown)))
-
-
-def _refuse_conflicts(said: _ReviewOptions) -> None:
-    """Refuse the name or the remark of a decision that is none."""
-    if (said.by or said.note) and not said.anything:
-        raise UsageError(
-            "no decision was given",
-            where="--by" if said.by else "--note",
-            hint="add --approve ID, --reject ID, --all approve|reject or --from-csv FILE",
-        )
-
-
-@dataclass(frozen=True)
-class _Filter:
-    """Which of the listed samples to show."""
-
-    only: frozenset[str]
-    with_decided: bool
-
-    @property
-    def options(self) -> list[str]:
-        """Return the filter as command line options."""
-        only = [word for reason in sorted(self.only) for word in ("--only", reason)]
-        return [*only, *["--decided"] * self.with_decided]
-
-    @classmethod
-    def of(cls, only: list[str], with_decided: bool) -> "_Filter":
-        from coreeval.releases.review.decisions import REASONS
-
-        for reason in only:
-            if reason not in REASONS:
-                raise UsageError(
-                    f"{reason!r} is not a reason", where="--only", hint=", ".join(REASONS)
-                )
-        return cls(frozenset(only), with_decided)
-
-    def among(self, review: "Review") -> list["ReviewEntry"]:
-        return [
-            each
-            for each in (review.samples if self.with_decided else review.open)
-            if not self.only or each.reasons <= self.only
-        ]
-
-
-def _record(run: Path, said: _ReviewOptions, chosen: _Filter) -> "ChoiceResult":
-    from coreeval.releases.review.review import record_choices
-
-    return record_choices(run, list(_make_choices(run, said, chosen)), by=said.by or "")
-
-
-def _make_choices(run: Path, said: _ReviewOptions, chosen: _Filter) -> Iterator["Choice"]:
-    from coreeval.releases.review import load_review
-    from coreeval.releases.review.output import read_sheet
-    from coreeval.releases.review.review import Choice
-
-    named = [
-        *(read_sheet(said.sheet) if said.sheet else ()),
-        *(Choice(sample=key, verdict="approved") for key in said.approve),
-        *(Choice(sample=key, verdict="rejected") for key in said.reject),
-    ]
-    if said.rest:
-        known = {choice.sample for choice in named}
-        open_ones = (each for each in chosen.among(load_review(run)) if not each.decision)
-        named += (
-            Choice(
-                sample=each.sample,
-                digest=each.digest,
-                verdict="approved" if said.rest == "approve" else "rejected",
-            )
-            for each in open_ones
-            if each.sample not in known
-        )
-    yield from (replace(choice, note=choice.note or said.note) for choice in named)
-
-
-def _write(
-    review: "Review", samples: list["ReviewEntry"], csv: Path | None, html: Path | None
-) -> None:
-    if csv:
-        from coreeval.releases.review.output import write_sheet
-
-        write_sheet(csv, samples)
-    if html:
-        from coreeval.releases.review.output import write_review_page
-
-        write_review_page(html, review, samples)
-
-
-def _document(shown: ReviewPage, csv: Path | None, html: Path | None) -> Document:
-    state = shown.review.state(required=False).model_dump(exclude={"required"})
-    new, problem = shown.recorded.new if shown.recorded else (), shown.review.notes_problem
-    return {
-        "run": str(shown.review.run),
-        **state,
-        "samples": [each.model_dump(mode="json") for each in shown.samples],
-        "remarks": {
-            key: said.model_dump(mode="json") for key, said in shown.review.remarks.items()
-        },
-        "notes_problem": problem.as_dict() if problem else None,
-        "recorded": [decision.model_dump() for decision in new],
-        "unchanged": shown.recorded.unchanged if shown.recorded else 0,
-        "csv": str(csv) if csv else None,
-        "html": str(html) if html else None,
-    }
+    show(found.document, as_json, lambda: "\n".join(review_lines(shown)))

@@ -11,7 +11,7 @@ from coreeval.cli.calls import WorkspaceOption
 from coreeval.cli.completion import complete_run_names
 from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
-from coreeval.errors import RunCorrupt, RunLocked, RunStateError, UsageError
+from coreeval.errors import RunCorrupt, RunStateError, UsageError
 from coreeval.meanings import RUN_STATES
 from coreeval.tools.formatting import format_expected_usd, format_number, format_quantity
 from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, texts
@@ -65,14 +65,10 @@ def tag_run(
     as_json: AsJson = False,
 ) -> None:
     """Add tags to a run, for filtering the list."""
-    from coreeval.runs.manifest import read_manifest
-    from coreeval.runs.names import change_tags
-    from coreeval.tools.workspace import RunFiles
+    from coreeval.api.runs import tag_run as change
 
-    files = RunFiles(run)
-    read_manifest(files.manifest)
-    found = change_tags(files, [] if remove else tags, tags if remove else [])
-    document: Document = {"run": str(run), "tags": found}
+    found = change(run, add=() if remove else tags, remove=tags if remove else ())
+    document: Document = {"run": str(run), "tags": list(found)}
     show(document, as_json, lambda: f"{brief(run)}: {', '.join(found) or 'no tags'}")
 
 
@@ -83,23 +79,14 @@ def delete_run(
     as_json: AsJson = False,
 ) -> None:
     """Delete a run's files. Model answers stay in the workspace: see coreeval calls gc."""
-    from coreeval.runs.folder import delete_run_files, read_deletable
+    from coreeval.api.runs import delete_run_after
     from coreeval.runs.names import short_id
-    from coreeval.tools.files import hold_lock
 
-    manifest, folder = read_deletable(run), run.resolve()
-    running = RunLocked(
-        "the run is running",
-        where=str(run),
-        hint="wait for it, or stop it with Ctrl-C in its terminal",
-    )
-    with hold_lock(folder / "run.lock", running):
-        if not yes:
-            _confirm(run, as_json)
-        kept = delete_run_files(folder, manifest)
+    deleted = short_id(run.resolve())
+    kept = delete_run_after(run, lambda: None if yes else _confirm(run, as_json))
     document: Document = {
         "deleted": str(run),
-        "id": short_id(folder),
+        "id": deleted,
         "kept": [str(path) for path in kept],
     }
     show(document, as_json, lambda: "\n".join(_deletion_lines(run, kept)))

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -24,11 +24,12 @@ from coreeval.cli.output import (
 )
 from coreeval.errors import UsageError
 from coreeval.tools.extras import require_extra
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.schedule.due import Dependencies, ScheduleResult
     from coreeval.schedule.install import UnitKind
-    from coreeval.schedule.plan import SchedulePeriod, SchedulePlan, ScheduleSummary
+    from coreeval.schedule.plan import SchedulePlan
 
 
 AcceptedOption = Annotated[
@@ -64,7 +65,10 @@ def due(
     from coreeval.schedule.due import run_due as work
 
     if explain:
-        _explain(configs, as_json)
+        from coreeval.api.schedules import explain_schedules
+
+        document = explain_schedules(configs).document
+        show(document, as_json, lambda: "\n".join(explain_lines(document)))
         return
     done = list(work(configs, _make_dependencies(trust_endpoints, accepted)))
     if as_json or not quiet or any(each.ending not in IDLE_ENDINGS for each in done):
@@ -73,26 +77,13 @@ def due(
         raise typer.Exit(code)
 
 
-def _explain(configs: list[Path], as_json: bool) -> None:
-    from coreeval.schedule.plan import explain_schedule
-    from coreeval.tools.clock import utc_now
-
-    now = utc_now()
-    found = [explain_schedule(config, now) for config in configs]
-    show(explain_document(now, found), as_json, lambda: "\n".join(explain_lines(found)))
-
-
 def _make_dependencies(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
     from coreeval.api.progress import show_progress
-    from coreeval.schedule.due import Dependencies
-    from coreeval.schedule.hooks import HookRunner, accept_by_digest, require_consent
-    from coreeval.schedule.steps import GraphSteps
+    from coreeval.api.schedules import make_dependencies
 
-    def consent(plan: "SchedulePlan") -> None:
-        accept_by_digest(plan, accepted or ())
-        with_trusted_endpoints(trust_endpoints, lambda: require_consent(plan))
-
-    return Dependencies(steps=GraphSteps(show_progress), run_hooks=HookRunner(), consent=consent)
+    return make_dependencies(
+        accepted or (), show_progress, lambda work: with_trusted_endpoints(trust_endpoints, work)
+    )
 
 
 @schedule.command("run")
@@ -225,44 +216,15 @@ def show_results(done: "Sequence[ScheduleResult]", as_json: bool) -> None:
         if each.error:
             note_traceback(each.error)
     if as_json:
-        show(due_document(done), as_json, str)
+        from coreeval.api.schedules import DueResults
+
+        show(DueResults(results=tuple(done)).document, as_json, str)
         return
     for each in done:
         if each.trouble and each.ending == "failed":
             note("error: " + "\n".join([*_error_lines(each), *_message_lines(each)]))
         else:
             say("\n".join(_result_lines(each)))
-
-
-def due_document(done: "Sequence[ScheduleResult]") -> Document:
-    """Return the `--json` output for `due` and for each check of `run`."""
-    return {"schedules": [_result_document(each) for each in done]}
-
-
-def _result_document(done: "ScheduleResult") -> Document:
-    return {
-        "config": str(done.config),
-        "name": done.name,
-        "ending": done.ending,
-        "exit_code": done.exit_code,
-        **_period_document(done.period),
-        "next_due": done.next_due and done.next_due.isoformat(),
-        "missed": done.missed,
-        "run": done.run,
-        "release": done.release,
-        "counts": dict(done.counts),
-        "control": done.control and {"counts": dict(done.control)},
-        "trouble": done.trouble and done.trouble.model_dump(),
-        "hooks": [asdict(told) for told in done.told],
-        "note": done.note,
-    }
-
-
-def _period_document(period: "SchedulePeriod | None") -> Document:
-    return {
-        "version": period.version if period else "",
-        "due_at": period.due_at.isoformat() if period else "",
-    }
 
 
 def _result_lines(done: "ScheduleResult") -> Iterator[str]:
@@ -327,48 +289,36 @@ def _error_lines(done: "ScheduleResult") -> Iterator[str]:
 # -- explain ------------------------------------------------------------------------------------
 
 
-def explain_document(now: datetime, found: "Sequence[ScheduleSummary]") -> Document:
-    """Return the output of `due --explain --json`."""
-    return {"now": now.isoformat(), "schedules": [_summary_document(each) for each in found]}
-
-
-def _summary_document(found: "ScheduleSummary") -> Document:
-    state = found.state
-    return {
-        "config": str(found.config),
-        "name": found.name,
-        "cron": found.cron,
-        "words": found.words,
-        "timezone": found.timezone,
-        "versions": found.pattern,
-        "newest": found.newest and _period_document(found.newest),
-        "next": [_period_document(period) for period in found.coming],
-        "finished": state.finished and state.finished.model_dump(mode="json"),
-        "begun": state.begun and state.begun.model_dump(mode="json"),
-    }
-
-
-def explain_lines(found: "Sequence[ScheduleSummary]") -> Iterator[str]:
+def explain_lines(document: Document) -> Iterator[str]:
     """Yield the meaning of schedules in words."""
-    for each in found:
-        yield f"{each.name}: {each.cron} in {each.timezone}: {each.words}"
+    for each in document["schedules"]:
+        yield f"{each['name']}: {each['cron']} in {each['timezone']}: {each['words']}"
         yield from _summary_lines(each)
-        for period in each.coming:
-            yield f"  next   {period.due_at.strftime(DAY)}   {period.version}"
+        for period in each["next"]:
+            yield f"  next   {_format_due(period, each)}"
 
 
-def _summary_lines(found: "ScheduleSummary") -> Iterator[str]:
+def _format_due(period: Document, schedule: Document) -> str:
+    local = datetime.fromisoformat(period["due_at"]).astimezone(ZoneInfo(schedule["timezone"]))
+    return f"{local.strftime(DAY)}   {period['version']}"
+
+
+def _summary_lines(found: Document) -> Iterator[str]:
     """Yield the state of the newest period."""
-    newest, finished, begun = found.newest, found.state.finished, found.state.begun
+    newest, finished, begun = found["newest"], found["finished"], found["begun"]
     if begun:
-        trouble = f": {one_line(begun.trouble.message)}" if begun.trouble else ""
-        tries = f"{begun.tries} tries" if begun.tries > 1 else "1 try"
-        yield f"  begun  {begun.version}, {begun.outcome} after {tries}{trouble}"
-        yield f"         {begun.run}"
+        trouble = f": {one_line(begun['trouble']['message'])}" if begun["trouble"] else ""
+        tries = format_quantity(begun["tries"], "try", "tries")
+        yield f"  begun  {begun['version']}, {begun['outcome']} after {tries}{trouble}"
+        yield f"         {begun['run']}"
     if finished:
-        yield f"  last   {finished.version}: {finished.release}"
-    if newest and not begun and (finished is None or finished.due_at < newest.due_at):
-        yield f"  due    {newest.due_at.strftime(DAY)}   {newest.version}"
+        yield f"  last   {finished['version']}: {finished['release']}"
+    if newest and not begun and (finished is None or _moment(finished) < _moment(newest)):
+        yield f"  due    {_format_due(newest, found)}"
+
+
+def _moment(period: Document) -> datetime:
+    return datetime.fromisoformat(period["due_at"])
 
 
 # -- install ------------------------------------------------------------------------------------

@@ -1,20 +1,15 @@
 """`coreeval takedown`: finds and deletes what is kept of somebody who asks to be forgotten."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from coreeval.cli.calls import WorkspaceOption
 from coreeval.cli.output import AsJson, Document, brief, note, show
 from coreeval.errors import UsageError
-
-if TYPE_CHECKING:
-    from coreeval.releases.takedown.calls import TextMatches
-    from coreeval.tools.workspace import Workspace
 
 
 def takedown(
@@ -54,67 +49,28 @@ def takedown(
     as_json: AsJson = False,
 ) -> None:
     """Delete stored data about a person who asks to be forgotten."""
-    from coreeval.agents.name_finder import NameFinder
+    from coreeval.api.progress import show_progress
+    from coreeval.api.takedowns import search_places
     from coreeval.releases.takedown.calls import UNREADABLE_FILE
-    from coreeval.releases.takedown.erasure import LATE, Erasure, find_places
-    from coreeval.releases.takedown.names import check_names
+    from coreeval.releases.takedown.erasure import LATE
 
-    names, given = check_names([name, *(alias or ())]), paths or []
-    here = _workspace(workspace)
-    _require_paths(here, given)
-    place = listed or here.takedown
-    number = find_places(here, given, place).number
+    def search(*, dry_run: bool) -> Document:
+        names = [name, *(alias or ())]
+        found = search_places(
+            names, paths or [], listed, workspace, dry_run=dry_run, progress=show_progress
+        )
+        return found.document
 
-    def forgetting(tell: Callable[[str], None]) -> Erasure:
-        return Erasure(here, given, NameFinder(names), place, tell)
-
-    found: list[TextMatches] | None = None
-    if dry_run or not yes:
-        with _show_progress(number) as tell:
-            found = forgetting(tell).count_all()
-    done = not dry_run and (yes or _confirm(found or [], names, as_json))
-    if done:
-        with _show_progress(number) as tell:
-            found = forgetting(tell).erase_all()
-    document = takedown_document(names, place, here, found or [], dry_run=dry_run, done=done)
+    document = search(dry_run=True) if dry_run or not yes else None
+    if document is None or (not dry_run and _confirm(document, as_json)):
+        document = search(dry_run=False)
     show(document, as_json, lambda: "\n".join(takedown_lines(document)))
-    if done and any(each.kind in (UNREADABLE_FILE, LATE) for each in found or []):
+    kinds = {row["kind"] for row in (*document["places"], *document["left"])}
+    if document["done"] and kinds & {UNREADABLE_FILE, LATE}:
         raise typer.Exit(1)
 
 
-def _workspace(given: Path | None) -> "Workspace":
-    from coreeval.tools.workspace import Workspace, workspace_for
-
-    return Workspace(given) if given else workspace_for(Path.cwd())
-
-
-def _require_paths(workspace: "Workspace", given: Sequence[Path]) -> None:
-    if not workspace.root.is_dir() and not given:
-        raise UsageError(
-            "no workspace found",
-            where=str(workspace.root),
-            hint="give --workspace DIR (usually .coreeval next to the config)",
-        )
-
-
-@contextmanager
-def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a callback that shows the place being searched."""
-    from coreeval.api.progress import show_progress
-    from coreeval.graph.monitor import Progress
-
-    done = 0
-    with show_progress() as watch:
-
-        def tell(place: str) -> None:
-            nonlocal done
-            watch(Progress(stage="takedown", done=done, total=total))
-            done = min(done + 1, total)
-
-        yield tell
-
-
-def _confirm(found: "Sequence[TextMatches]", names: Sequence[str], as_json: bool) -> bool:
+def _confirm(document: Document, as_json: bool) -> bool:
     """Ask whether to delete.
 
     Raises:
@@ -127,51 +83,12 @@ def _confirm(found: "Sequence[TextMatches]", names: Sequence[str], as_json: bool
             where="coreeval takedown",
             hint="preview with --dry-run, then confirm with --yes",
         )
-    note("\n".join(place_lines(place_rows(found))))
-    return typer.confirm(f"Delete what is kept of {', '.join(names)} permanently?", err=True)
+    note("\n".join(place_lines([*document["places"], *document["left"]])))
+    names = ", ".join(document["names"])
+    return typer.confirm(f"Delete what is kept of {names} permanently?", err=True)
 
 
 _DONE = {"blanked": "blanked", "deleted": "deleted", "reopened": "open again"}
-
-
-def takedown_document(
-    names: Sequence[str],
-    listed: Path,
-    workspace: "Workspace",
-    found: "Sequence[TextMatches]",
-    *,
-    dry_run: bool,
-    done: bool,
-) -> Document:
-    """Return the result as a document."""
-    from coreeval.releases.takedown.names import find_missing_names
-
-    rows = place_rows(found)
-    return {
-        "names": list(names),
-        "list": str(listed),
-        "listed": not find_missing_names(listed, names),
-        "workspace": str(workspace.root),
-        "dry_run": dry_run,
-        "done": done,
-        "places": [row for row in rows if row["action"] != "reported"],
-        "left": [row for row in rows if row["action"] == "reported"],
-        "resume": [each.to_do for each in found if each.kind == "results of the run"],
-    }
-
-
-def place_rows(found: "Sequence[TextMatches]") -> list[Document]:
-    """Return the findings as rows of a document."""
-    return [
-        {
-            "kind": each.kind,
-            "path": str(each.path),
-            "count": each.count,
-            "action": each.action,
-            "to_do": each.to_do,
-        }
-        for each in found
-    ]
 
 
 def place_lines(rows: Sequence[Document]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from coreeval.cli.output import (
 from coreeval.cli.story import show_story
 from coreeval.errors import UsageError
 from coreeval.meanings import describe_reason
-from coreeval.tools.formatting import format_number
+from coreeval.tools.formatting import format_number, format_quantity
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
@@ -176,7 +176,11 @@ def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool
     if str(path) != "-":
         number = _write_file(stories, path)
         document = {"file": str(path), "stories": number}
-        show(document, as_json, lambda: f"{number} stories: {brief(path)}")
+        show(
+            document,
+            as_json,
+            lambda: f"{format_quantity(number, 'story', 'stories')}: {brief(path)}",
+        )
     elif as_json:
         raise UsageError("--json and --jsonl - both write to stdout", hint="omit one of them")
     else:

@@ -146,6 +146,8 @@ class DetectorAgreement(Value):
 
     rows: tuple[AgreementRow, ...]
     asks: dict[str, str]
+    titles: dict[str, str]
+    """The titles of the detectors of plugins."""
     calibration: dict[str, Calibration]
 
 
@@ -169,6 +171,7 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
             for target in targets
         ),
         asks={each.key: each.question for each in detectors},
+        titles={each.key: each.title for each in detectors if each.plugin},
         calibration=load_calibration(),
     )
 

@@ -15,7 +15,7 @@ from coreeval.evaluation.scores import LEVEL, Score
 from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
 from coreeval.evaluation.text_measures import Floats, Ints, TextMeasures, measure_texts
 from coreeval.schema import Value
-from coreeval.tools.formatting import format_estimate
+from coreeval.tools.formatting import format_estimate, format_quantity
 
 MATTERS: Final = 0.25
 """The standard deviations from which groups are too different to trust an adjustment: What Works
@@ -240,7 +240,8 @@ def _refuse_few(names: Sequence[str], sizes: Sequence[int]) -> None:
     for name, size in zip(names, sizes, strict=True):
         if size < 2:
             raise UsageError(
-                f"the group {name!r} has {size} texts", hint="give each group two texts or more"
+                f"the group {name!r} has {format_quantity(size, 'text')}",
+                hint="give each group two texts or more",
             )
 
 

@@ -83,9 +83,9 @@ def check_money(
                 f"the {what} cannot be enforced: the price of {model.model} is unknown",
                 where=key,
                 hint=f"{_suggest_prices(model.model, prices)}set its price in the config (price: "
-                "{input: …, output: …}, USD per million tokens) or in run.prices; or use "
-                "--allow-unpriced (run.allow_unpriced: true), which ignores its cost; or set no "
-                "budget",
+                "{input: …, output: …}, USD per million tokens) or in run.prices; or set "
+                "run.allow_unpriced: true (--allow-unpriced, if the command has it), which ignores "
+                "its cost; or set no budget",
             )
         longest = (
             worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0

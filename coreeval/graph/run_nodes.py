@@ -24,6 +24,7 @@ from coreeval.releases.sample_tables import read_evidence_dates
 from coreeval.runs.arms import write_arms, write_control
 from coreeval.runs.card import write_card
 from coreeval.schema import BadRow
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.run_tables import ReleaseSample
 
 KEEP_BATCH = 200
@@ -73,7 +74,7 @@ def _keep_unrenewed(run: RunContext) -> None:
     for start in range(0, len(again), KEEP_BATCH):
         run.store.keep(again[start : start + KEEP_BATCH])
     if again:
-        one = "1 sample was" if len(again) == 1 else f"{len(again)} samples were"
+        one = format_quantity(len(again), "sample was", "samples were")
         run.tell("assemble", note=f"{one} kept although stale: no newer news was found")
 
 

@@ -19,6 +19,7 @@ from coreeval.graph.run_context import RunContext
 from coreeval.graph.sample_groups import GroupQueue
 from coreeval.graph.worker_handles import WorkerDied, WorkerHandle
 from coreeval.graph.worker_messages import Assignment, Failure, FromWorker, Note, StopRequest
+from coreeval.tools.formatting import format_quantity
 
 MOST_DEATHS: Final = 3
 """The number of consecutive deaths of a worker without a finished sample that end the run."""
@@ -186,7 +187,8 @@ class WorkerPool:
         worker.deaths += 1
         self._run.tell(
             self._stage,
-            note=f"worker {worker.number + 1} died ({death}); {len(lost)} samples are restarted",
+            note=f"worker {worker.number + 1} died ({death}); "
+            f"{format_quantity(len(lost), 'sample is', 'samples are')} restarted",
         )
         if worker.deaths >= MOST_DEATHS:
             stop.fail(

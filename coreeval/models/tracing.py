@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from coreeval.tools.env_file import asks_to_hide
+from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from langsmith import Client
@@ -109,7 +110,7 @@ def _describe_unsent(left: int, failures: list[str], url: str) -> str:
     host = url.partition("://")[2].rpartition("@")[2].partition("/")[0]
     said = []
     if failures:
-        batches = "1 batch" if len(failures) == 1 else f"{len(failures)} batches"
+        batches = format_quantity(len(failures), "batch", "batches")
         said.append(f"{batches} failed, the last with {failures[-1]}")
     if left:
         said.append(f"{left} {'event was' if left == 1 else 'events were'} not sent in time")

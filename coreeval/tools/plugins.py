@@ -63,7 +63,7 @@ class Plugin:
 
     def refuse(self, problem: str) -> PluginError:
         """Return the error of a plugin that does not fit."""
-        return _refuse(self.origin, problem)
+        return refuse_plugin(self.origin, problem)
 
     def fail(self, problem: str) -> PluginFailed:
         """Return the error of a plugin whose code did what its protocol does not allow."""
@@ -320,26 +320,31 @@ _LOADED: Final = dict[PluginOrigin, Plugin]()
 
 
 def _load(origin: PluginOrigin, protocol: type[object]) -> Plugin:
-    found = _import(origin)
+    found = import_object(origin)
     _check_version(origin, found)
     if isinstance(found, type):
         try:
             found = found()
         except Exception as error:  # the code is not ours
-            raise _refuse(origin, f"it cannot be made without arguments: {error}") from error
+            raise refuse_plugin(origin, f"it cannot be made without arguments: {error}") from error
     _check_members(origin, found, protocol)
     return Plugin(origin=origin, loaded=found)
 
 
-def _import(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may have that name
+def import_object(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may have that name
+    """Return what a plugin's name stands for.
+
+    Raises:
+        PluginError: it cannot be imported.
+    """
     module, _, path = origin.target.partition(":")
     try:
         found: Any = import_module(module)
     except Exception as error:  # the code is not ours
-        raise _refuse(origin, f"it cannot be imported: {error}") from error
+        raise refuse_plugin(origin, f"it cannot be imported: {error}") from error
     for name in filter(None, path.split(".")):
         if not hasattr(found, name):
-            raise _refuse(origin, f"the module {module} has no {path!r}")
+            raise refuse_plugin(origin, f"the module {module} has no {path!r}")
         found = getattr(found, name)
     return found
 
@@ -347,11 +352,11 @@ def _import(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may have th
 def _check_version(origin: PluginOrigin, found: object) -> None:
     stated = getattr(found, _VERSION, None)
     if stated is None:
-        raise _refuse(
+        raise refuse_plugin(
             origin, f"it does not state {_VERSION}; this CoreEval has version {origin.api}"
         )
     if stated != origin.api or isinstance(stated, bool):
-        raise _refuse(
+        raise refuse_plugin(
             origin,
             f"it is for version {visible_line(repr(stated))[:_MOST_WORDS]} of the protocol for "
             f"{origin.group}; this CoreEval has version {origin.api}",
@@ -364,7 +369,7 @@ def _check_members(origin: PluginOrigin, found: object, protocol: type[object]) 
         is_method = inspect.isfunction(wanted)
         if not hasattr(found, name):
             what = f"the method {name}{inspect.signature(wanted)}" if is_method else name
-            raise _refuse(
+            raise refuse_plugin(
                 origin, f"it lacks {what.replace('(self, ', '(').replace('(self)', '()')}"
             )
         if is_method:
@@ -377,21 +382,29 @@ def _check_method(
     """Raise an error unless a method can be called as the protocol says."""
     method = getattr(found, name)
     if not callable(method):
-        raise _refuse(origin, f"{name} is not a method")
+        raise refuse_plugin(origin, f"{name} is not a method")
     asked = [each for each in inspect.signature(wanted).parameters if each != "self"]
     try:
         inspect.signature(method).bind(*asked)
     except TypeError as error:
-        raise _refuse(
+        raise refuse_plugin(
             origin, f"{name} must take ({', '.join(asked)}), one after the other: {error}"
         ) from None
     if inspect.iscoroutinefunction(wanted) and not inspect.iscoroutinefunction(method):
-        raise _refuse(origin, f"{name} must be a coroutine: async def {name}")
+        raise refuse_plugin(origin, f"{name} must be a coroutine: async def {name}")
 
 
-def _refuse(origin: PluginOrigin, problem: str) -> PluginError:
+def refuse_plugin(origin: PluginOrigin, problem: str, use: str = "") -> PluginError:
+    """Return the error of a plugin that is not what its protocol asks for.
+
+    Args:
+        origin: The plugin.
+        problem: What is wrong with it.
+        use: What it is not usable for; by default its group.
+    """
     return PluginError(
-        f"the plugin {origin.name} is not usable for {origin.group}: {visible_line(problem)}",
+        f"the plugin {origin.name} is not usable for {use or origin.group}: "
+        f"{visible_line(problem)}",
         where=str(origin),
         hint="coreeval docs plugins shows the protocol; install a version of the plugin for it",
     )

@@ -52,7 +52,7 @@ def test_scores_in_words(shell: Shell, run: Made) -> None:
         "not a rating: rater-1.csv, line 2, rater-1, ",
         "updated - original",
         "on the updated texts only",
-        "raters disagree about 1 texts",
+        "raters disagree about 1 text;",
         "accuracy: rater-1 1, rater-2 0",
         "written: run/annotation.json",
     ):

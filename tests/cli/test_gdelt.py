@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from coreeval.api.news import describe_sync
 from coreeval.cli.gdelt import sync_lines
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
@@ -110,7 +111,7 @@ def test_a_sync_that_could_not_fetch_all_is_no_success(shell: Shell) -> None:
         said = shell(*ask, *window)
     assert said.code == 1
     assert f"not fetched         1   gkg {day:%Y-%m-%d} 12:00: HTTP 403" in said.out
-    assert "gaps                1   batches" in said.out
+    assert "gaps                1   batch" in said.out
     assert "to continue, run the same command again" in said.out
 
 
@@ -242,7 +243,7 @@ def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_pat
     write(news / "c.csv", gkg_line(title="The quince harvest begins in the valley"))
     done = sync_folder(store, news)  # which ends before the store is made searchable
     assert "to continue, run the same command again; articles become" in "\n".join(
-        sync_lines(replace(done, stopped=True))
+        sync_lines(describe_sync(replace(done, stopped=True)).document)
     )
     for said in (shop(*query, "s"), shop("gdelt", "coverage", "--store", "s")):
         assert said.code == 0

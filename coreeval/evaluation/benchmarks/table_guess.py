@@ -18,6 +18,7 @@ from coreeval.evaluation.benchmarks.tables import (
     read_tab_records,
 )
 from coreeval.tasks.label_finder import parse_label_number
+from coreeval.tools.formatting import format_quantity
 
 MOST_ROWS = 20_000
 """The most rows that are looked at."""
@@ -179,7 +180,7 @@ def _describe_unreadable(records: Sequence[_Row]) -> str:
     bad = [each for each in records if each.defect]
     if not bad:
         return ""
-    what = "1 row cannot be read" if len(bad) == 1 else f"{len(bad):,} rows cannot be read"
+    what = f"{format_quantity(len(bad), 'row')} cannot be read"
     first = "" if len(bad) == 1 else "the first: "
     return f"{what}: {first}line {bad[0].line}: {bad[0].defect}"
 

@@ -35,7 +35,7 @@ from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
 from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
 from coreeval.evaluation.text_measures import measure_texts
 from coreeval.schema import Arm, Value
-from coreeval.tools.formatting import NOT_DEFINED, format_interval, is_defined
+from coreeval.tools.formatting import NOT_DEFINED, format_interval, format_quantity, is_defined
 
 Why = tuple[str, ...]
 ONE_SIDED: Final = 1.6449 / 1.9600
@@ -156,8 +156,8 @@ def _without_control(parts: DropParts, beside: TermName) -> str:
             "one with run.control_window"
         )
     return (
-        f"the control arm shares {parts.terms[beside].lost.n} samples with the others; "
-        f"distinguishing rewriting effects from memory needs at least {MIN_SAMPLES}"
+        f"the control arm shares {format_quantity(parts.terms[beside].lost.n, 'sample')} with the "
+        f"others; distinguishing rewriting effects from memory needs at least {MIN_SAMPLES}"
     )
 
 
@@ -398,6 +398,7 @@ def _unlike_texts(kind: MemoryKind, texts: ArmTexts | None) -> Iterator[str]:
     if texts is None:
         yield "the texts of the arms were not compared"
     elif kind not in texts.kinds:
-        yield f"{texts.n} samples have a text in all four arms, too few to compare"
+        have = format_quantity(texts.n, "sample has", "samples have")
+        yield f"{have} a text in all four arms, too few to compare"
     else:
         yield from (f"the arms differ in {each}" for each in texts.kinds[kind].sentences)

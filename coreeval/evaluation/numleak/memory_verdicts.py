@@ -21,7 +21,7 @@ from coreeval.evaluation.numleak.signature import (
 )
 from coreeval.evaluation.numleak.statistics.measurements import Exactness, SeriesMeasurements
 from coreeval.evaluation.statistics import SIGNIFICANCE
-from coreeval.tools.formatting import plural
+from coreeval.tools.formatting import format_quantity, plural
 
 Verdict = Literal[
     "memorized", "partly_memorized", "fluent", "fabricating", "refusing", "no_recall",
@@ -84,8 +84,8 @@ def _few_dates(case: MemoryCase) -> VerdictReasons | None:
     statuses = case.measured.overall.statuses
     ends = ", ".join(f"{count} {name}" for name, count in statuses.items() if count)
     lacking = MIN_DATES - case.dates
-    more = "1 more is needed" if lacking == 1 else f"{lacking} more are needed"
-    dates = "1 date" if case.dates == 1 else f"{case.dates} dates"
+    more = f"{format_quantity(lacking, 'more is', 'more are')} needed"
+    dates = format_quantity(case.dates, "date")
     return (
         f"Answers for {dates} could be read ({ends}); a verdict needs at least {MIN_DATES}: "
         f"{more}.",

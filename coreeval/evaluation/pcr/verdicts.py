@@ -13,7 +13,7 @@ import numpy as np
 from coreeval.evaluation.detectors.pcr import CAVEATS, Basis
 from coreeval.evaluation.pcr.ratio import ALPHA, Scale, performance_consistency_ratio
 from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate, Interval
-from coreeval.tools.formatting import format_estimate, format_interval
+from coreeval.tools.formatting import format_estimate, format_interval, format_quantity
 
 SHARES: Final = (0.1, 0.25, 0.5)
 QUARTER: Final = 0.25
@@ -133,7 +133,7 @@ Rule = Callable[[Evidence], str | None]
 def _few_items(seen: Evidence) -> str | None:
     both = zip(seen.splits, seen.scored, seen.clusters, strict=True)
     short = [
-        f"{name} has {n} items with a reference"
+        f"{name} has {format_quantity(n, 'item')} with a reference"
         if n < MIN_ITEMS
         else f"{name} has items from only {clusters} documents"
         for name, n, clusters in both

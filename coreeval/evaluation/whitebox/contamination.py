@@ -12,7 +12,7 @@ from coreeval.evaluation.whitebox.cells import HELD_OUT, CellResult, Scenario
 from coreeval.evaluation.whitebox.deltas import Delta, Leakage, PerformanceTable
 from coreeval.evaluation.whitebox.settings import StudyHeader
 from coreeval.schema import Arm, Value
-from coreeval.tools.formatting import format_points
+from coreeval.tools.formatting import format_points, format_quantity
 
 Verdict = Literal["resists", "not_told_apart", "rises_more", "no_rise", "too_few"]
 TOO_FEW: Final = 50
@@ -136,7 +136,8 @@ def _is_measured(delta: Delta, given: set[Scenario], text_only: bool) -> bool:
 def _judge(rise: Score, less: Score, delta: Delta, arm: Arm) -> tuple[Verdict, str]:
     """Return the verdict and its reason."""
     if rise.n < TOO_FEW:
-        return "too_few", f"{rise.n} samples are shared by all arms, but {TOO_FEW} are needed"
+        shared = format_quantity(rise.n, "sample is", "samples are")
+        return "too_few", f"{shared} shared by all arms, but {TOO_FEW} are needed"
     name = "delta 1" if delta == "delta1" else "delta 2"
     said = f"leaking the originals adds {_say(rise)} points to them ({name})"
     if not rise.is_positive:

@@ -25,6 +25,7 @@ from coreeval.evaluation.whitebox.time_estimate import (
     count_waiting,
 )
 from coreeval.schema import Value
+from coreeval.tools.formatting import format_quantity
 
 FEWEST_DATES: Final = 8
 """The fewest dates that say anything of ranks."""
@@ -113,7 +114,8 @@ def make_doses(series: Series, *, dates: int, seed: int) -> DoseData:
     known = sorted(series.values.items(), key=lambda one: one[0].start)
     if len(known) < FEWEST_DATES + 1:
         raise DatasetError(
-            f"the series has {len(known)} dates, but {FEWEST_DATES + 1} are needed",
+            f"the series has {format_quantity(len(known), 'date')}, but {FEWEST_DATES + 1} "
+            "are needed",
             where=series.definition.id,
             hint="name a longer series",
         )

@@ -37,6 +37,7 @@ from coreeval.evaluation.whitebox.membership_terms import (
 )
 from coreeval.evaluation.whitebox.membership_texts import MembershipItem, list_texts
 from coreeval.schema import Arm, Value
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.text_scores import TextScores
 
 MembershipVerdict = Literal["member", "no_membership", "shifted", "no_control", "too_few"]
@@ -217,7 +218,8 @@ def _judge(
     """Return the verdict and its reason."""
     wording = found.terms.get("wording", NO_SCORE)
     if wording.n < FEWEST:
-        return "too_few", f"{wording.n} samples have scores for both texts, but {FEWEST} are needed"
+        have = format_quantity(wording.n, "sample has", "samples have")
+        return "too_few", f"{have} scores for both texts, but {FEWEST} are needed"
     both = [at for at, row in enumerate(table) if {"original", "semantic"} <= row.keys()]
     clusters = len({names[at] for at in both})
     if clusters < FEWEST_CLUSTERS:
@@ -250,8 +252,8 @@ def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerd
     number = min(found.find_difference(term).n for term in DECISIVE)
     if number < FEWEST:
         return "too_few", (
-            f"{said}; but {number} samples can be compared with the reference, but {FEWEST} are "
-            "needed"
+            f"{said}; but {format_quantity(number, 'sample')} can be compared with the reference, "
+            f"but {FEWEST} are needed"
         )
     more = _say_more(found)
     if not all(found.find_difference(term).is_positive for term in DECISIVE):

@@ -15,6 +15,7 @@ from coreeval.evaluation.targets import fill_template
 from coreeval.evaluation.whitebox.cells import HELD_OUT, WITH_TRAIN, Cell
 from coreeval.evaluation.whitebox.deltas import MeasuredPart
 from coreeval.schema import Arm, Label, Sample, Task
+from coreeval.tools.formatting import format_quantity
 
 FEWEST: Final = 8
 """The fewest samples that all arms must share: with less, nothing is trained."""
@@ -124,7 +125,8 @@ def make_study(
     shared = next(iter(arms.values()))
     if len(shared) < FEWEST:
         raise DatasetError(
-            f"the arms {', '.join(arms)} share {len(shared)} samples, but {FEWEST} are needed",
+            f"the arms {', '.join(arms)} share {format_quantity(len(shared), 'sample')}, "
+            f"but {FEWEST} are needed",
             where="--arm",
             hint="leave an arm out, or refresh more samples",
         )

@@ -30,6 +30,7 @@ from coreeval.graph.prompt_lab.lab import PromptLab
 from coreeval.prompts import load_built_in_prompt
 from coreeval.schema import Item, RoleName
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.formatting import format_quantity
 
 CHARACTERS_PER_WIDE = 4
 """Latin letters that one other character counts as if no call of the model was recorded: as many as
@@ -61,7 +62,11 @@ def estimate_items(plan: ItemPlan, *, now: Clock = utc_now) -> CostEstimate:
 
 def _list_embedding_notes(plan: ItemPlan) -> Iterator[str]:
     if plan.needs_embeddings:
-        sent = [] if plan.twins else [f"{plan.items} items and each paraphrase of them"]
+        sent = (
+            []
+            if plan.twins
+            else [f"{format_quantity(plan.items, 'item')} and each paraphrase of them"]
+        )
         if plan.settings.consistency == COSINE:
             sent.append(f"up to {2 * plan.items * len(plan.config.models.targets)} answers")
         yield from list_embedding_notes(plan.config, " and ".join(sent))

@@ -31,6 +31,7 @@ from coreeval.evaluation.numleak.statistics.metrics import mark_near
 from coreeval.evaluation.statistics import wilson_interval
 from coreeval.prompts import Message, load_built_in_prompt
 from coreeval.schema import AnswerKind
+from coreeval.tools.formatting import format_quantity
 
 NO_DEFENCE: Final = "none"
 """Name of the control condition: the question is sent without any instructions."""
@@ -147,7 +148,8 @@ def add_attacks(
     first = [one for one in plain if one.seed == plain[0].seed]
     chosen = thin_out(first, dates)
     short = len(first) < dates
-    note = f"defences are tried on {len(first)} dates, not {dates}: no more are asked about"
+    tried = format_quantity(len(first), "date")
+    note = f"defences are tried on {tried}, not {dates}: no more are asked about"
     return replace(
         asked,
         questions=(*asked.questions, *_attack_questions(chosen, about, armoury)),

@@ -19,6 +19,7 @@ from coreeval.evaluation.numleak.periods import FREQUENCIES, Frequency, Period
 from coreeval.evaluation.numleak.replies import LARGEST_VALUE, SIGNAL_VARIANTS, Point, Reply, Status
 from coreeval.evaluation.numleak.series.definition import Series
 from coreeval.schema import BadRow
+from coreeval.tools.formatting import format_quantity
 
 DATE, VALUE = "date", "value"
 _PROSE: Final = "a header with the columns date and value, then one row for each date"
@@ -48,7 +49,7 @@ class Signal:
         first, last = min(self.rows), max(self.rows)
         if first == last:
             return f"one date ({first})"
-        return f"{len(self.rows)} dates ({first} to {last})"
+        return f"{format_quantity(len(self.rows), 'date')} ({first} to {last})"
 
 
 def read_signal(path: Path, name: str = "") -> Signal:
@@ -110,7 +111,7 @@ def require_common_dates(
 def _describe_dates(asked: Mapping[str, tuple[Frequency, Sequence[Period]]]) -> Iterator[str]:
     for name, (frequency, dates) in asked.items():
         span = f" ({min(dates)} to {max(dates)})" if dates else ""
-        yield f"{name}, {frequency}, {len(set(dates))} dates{span}"
+        yield f"{name}, {frequency}, {format_quantity(len(set(dates)), 'date')}{span}"
 
 
 def _signal_name(name: str, path: Path) -> str:

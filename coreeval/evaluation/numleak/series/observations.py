@@ -18,6 +18,7 @@ from coreeval.evaluation.numleak.periods import FREQUENCIES, Frequency, Period
 from coreeval.evaluation.numleak.replies import LARGEST_VALUE
 from coreeval.evaluation.numleak.series.definition import Change, SeriesDefinition, Transform
 from coreeval.evaluation.numleak.series.layouts import CellRow, CellRows, trim_number
+from coreeval.tools.formatting import format_quantity
 
 LATEST_YEAR: Final = 9000
 """The last valid year; date arithmetic ends at 9999."""
@@ -152,13 +153,13 @@ def _describe_duplicates(twice: dict[Period, set[float]]) -> list[str]:
 def _complaints(bad: Sequence[str]) -> list[str]:
     if not bad:
         return []
-    count = "1 row is" if len(bad) == 1 else f"{len(bad)} rows are"
+    count = format_quantity(len(bad), "row is", "rows are")
     return [f"{count} left out, which cannot be read: {list_few(bad)}"]
 
 
 def dates(count: int) -> str:
     """Return a count of dates with the matching verb."""
-    return "1 date is" if count == 1 else f"{count} dates are"
+    return format_quantity(count, "date is", "dates are")
 
 
 def list_few(items: Sequence[str]) -> str:
@@ -329,7 +330,9 @@ def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -
     if lost:
         notes.append(f"notable, but without a value: {list_few(lost)}")
     if len(values) < FEW_VALUES:
-        notes.append(f"only {len(values)} values: what can be said of them is little")
+        notes.append(
+            f"only {format_quantity(len(values), 'value')}: what can be said of them is little"
+        )
     return notes
 
 
@@ -387,7 +390,7 @@ def _gaps(values: Mapping[Period, float], definition: SeriesDefinition) -> Itera
     pairs = itertools.pairwise(order)
     missing = [str(at) for before, after in pairs for at in _inner(before, after)]
     if missing:
-        count = "1 date has" if len(missing) == 1 else f"{len(missing)} dates have"
+        count = format_quantity(len(missing), "date has", "dates have")
         yield f"{count} no value between {order[0]} and {order[-1]}: {list_few(missing)}"
 
 
@@ -409,5 +412,5 @@ def _long_steps(order: list[Period], longest: int) -> Iterator[str]:
         if (after.start - before.start).days > longest
     ]
     if holes:
-        count = "1 hole" if len(holes) == 1 else f"{len(holes)} holes"
+        count = format_quantity(len(holes), "hole")
         yield f"{count} of more than {longest} days: {list_few(holes)}"

@@ -66,6 +66,7 @@ from coreeval.evaluation.statistics import (
     bootstrap_sums,
     middle_range,
 )
+from coreeval.tools.formatting import format_quantity
 
 OTHER_UNIT: Final = 30.0
 """Ratio of answers to truths from which, like its inverse, another unit is suspected.
@@ -116,7 +117,8 @@ def _on_counts(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
     if dates < MIN_DATES:
         yield f"only {dates} dates were answered: intervals need {MIN_DATES}"
     if n > dates:
-        yield f"{n} answers are about {dates} different dates: intervals count dates"
+        about = format_quantity(dates, "different date")
+        yield f"{n} answers are about {about}: intervals count dates"
 
 
 def _on_answers(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:

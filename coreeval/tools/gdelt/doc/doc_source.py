@@ -29,6 +29,7 @@ from coreeval.schema import (
     Rung,
     Window,
 )
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.gdelt.doc.fetch import DocFetch, FetchTally, RequestThrottle
 from coreeval.tools.gdelt.doc.queries import (
     MOST_ROWS,
@@ -181,7 +182,7 @@ def describe_fetch(
         yield f"{_count_terms(len(tally.unasked))} not sent to DOC 2.0 for the whole window{why}."
     yield from _rejection_notes(tally)
     if tally.unusable:
-        rows = "1 row" if tally.unusable == 1 else f"{tally.unusable} rows"
+        rows = format_quantity(tally.unusable, "row")
         yield f"{rows} of DOC 2.0 left out: without a title, an address or a valid time."
     if tally.cut:
         yield (
@@ -222,11 +223,11 @@ def _pause_note(shut_until: float | None) -> str:
 
 
 def _count_requests(count: int) -> str:
-    return "1 request" if count == 1 else f"{count} requests"
+    return format_quantity(count, "request")
 
 
 def _count_terms(count: int) -> str:
-    return "1 term was" if count == 1 else f"{count} terms were"
+    return format_quantity(count, "term was", "terms were")
 
 
 Connect = Callable[[str], AbstractAsyncContextManager[DocWire]]

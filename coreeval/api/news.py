@@ -1,0 +1,621 @@
+"""News: bringing it into a store, what a store has, and the texts of articles.
+
+Commands import this module for each of their answers, so what is slow to import is imported below.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
+
+from coreeval.api.event_loops import run_coroutine
+from coreeval.api.tables import CommandResult, Table, parse_columns
+from coreeval.config.dates import as_utc
+from coreeval.errors import UsageError
+from coreeval.schema import EvidenceSource, Precision, Window
+from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_quantity
+from coreeval.tools.workspace import workspace_for
+
+if TYPE_CHECKING:
+    from coreeval.config.knowledge import ArticlesConfig
+    from coreeval.graph.monitor import Watch
+    from coreeval.tools.articles.article_text import TextRetrieval, WantedText
+    from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
+    from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult
+
+LAST: Final = "last"
+FEEDS: Final = "gkg,gal,events,mentions"
+MIRROR: Final = "https://storage.googleapis.com/data.gdeltproject.org"
+WIKI: Final = "https://en.wikipedia.org/w/api.php"
+MOST_UNASKED_MB: Final = 2_000
+"""Most megabytes that are downloaded without asking (own choice: some minutes of a fast line)."""
+PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
+SOURCES: Final[tuple[EvidenceSource, ...]] = ("gdelt", "current_events")
+EXCERPT: Final = 300
+"""The most characters of a text that is not wanted in full."""
+_ARCHIVES: Final = (".warc", ".warc.gz")
+Day = str | date
+"""A day or a moment: 2026-10-05, or a date of Python."""
+Choice = TypeVar("Choice", bound=str)
+
+
+def find_store(store: Path | str | None) -> Path:
+    """Return a news store; by default that of the current folder's workspace."""
+    return workspace_for(Path.cwd()).news if store is None else Path(store)
+
+
+# -- sync -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewsRequest:
+    """What to bring into a store; the fields are the arguments of `sync_news`."""
+
+    days: int | None = None
+    since: Day | None = None
+    until: Day | None = None
+    source: Path | str | None = None
+    feeds: str = FEEDS
+    mirror: str = MIRROR
+    contact: str | None = None
+    wiki: str = WIKI
+    languages: str | None = None
+    store: Path | str | None = None
+
+    def check(self) -> None:
+        """Check the arguments.
+
+        Raises:
+            UsageError: not exactly one source of news is given, or a value is not valid.
+        """
+        if sum(given is not None for given in (self.days, self.since, self.source)) != 1:
+            raise UsageError(
+                "no news source was given",
+                where="coreeval gdelt sync",
+                hint="give one of --days N, --since last, --since YYYY-MM-DD, --from PATH",
+            )
+        if self.until and self.since in (None, LAST):
+            raise UsageError("--until needs --since YYYY-MM-DD", where="coreeval gdelt sync")
+        self._codes()
+
+    def describe_download(self) -> tuple[str, str] | None:
+        """Return what is downloaded and what would be less, if it is much; `last` never is.
+
+        Raises:
+            UsageError: there is no such feed, or no such day.
+        """
+        from coreeval.tools.gdelt.sync.feeds import MIRRORED, estimate_download_mb, parse_feeds
+
+        start = None if self.source else self._start()
+        end = _parse_day(self.until, "--until")
+        if start is None:
+            return None
+        chosen, until = parse_feeds(self.feeds), min(end or utc_now(), utc_now())
+        size_mb = estimate_download_mb(chosen, start, until)
+        if size_mb <= MOST_UNASKED_MB:
+            return None
+        parts = ", ".join(f"{feed} {MIRRORED[feed].day_mb:g}" for feed in chosen)
+        gal_mb, facts_mb = (
+            estimate_download_mb((feed,), start, until) for feed in ("gal", "current_events")
+        )
+        what = f"this downloads about {size_mb / 1000:,.1f} GB: a day of news has, in MB, {parts}"
+        return what, (
+            f"fewer days; --feeds gal (titles and descriptions, about {gal_mb / 1000:,.1f} GB); "
+            "--feeds current_events --contact ADDRESS (facts from Wikipedia, about "
+            f"{facts_mb:,.0f} MB)"
+        )
+
+    def fetch(self, watch: "Watch") -> CommandResult:
+        """Bring the news into the store, and make it searchable."""
+        from coreeval.tools.gdelt.sync.feeds import parse_feeds
+        from coreeval.tools.gdelt.sync.portal_sync import PortalAccess
+        from coreeval.tools.gdelt.sync.sync import sync_folder, sync_mirror
+
+        around, place = _make_around(watch, self._codes()), find_store(self.store)
+        if self.source:
+            return describe_sync(sync_folder(place, Path(self.source), around=around))
+        done = sync_mirror(
+            place,
+            start=self._start(),
+            end=_parse_day(self.until, "--until"),
+            feeds=parse_feeds(self.feeds),
+            mirror=self.mirror,
+            portal=PortalAccess(contact=self.contact or "", url=self.wiki),
+            around=around,
+        )
+        return describe_sync(done)
+
+    def _start(self) -> datetime | None:
+        """Return the start of the window; None means the end of the store."""
+        if self.days is not None:
+            return utc_now() - timedelta(days=self.days)
+        return None if self.since == LAST else _parse_day(self.since, "--since")
+
+    def _codes(self) -> tuple[str, ...]:
+        codes = self.languages.split(",") if self.languages is not None else ()
+        return tuple(_parse_language(code.strip(), "--languages") for code in codes)
+
+
+def sync_news(
+    *,
+    days: int | None = None,
+    since: Day | None = None,
+    until: Day | None = None,
+    source: Path | str | None = None,
+    feeds: str = FEEDS,
+    mirror: str = MIRROR,
+    contact: str | None = None,
+    wiki: str = WIKI,
+    languages: str | None = None,
+    store: Path | str | None = None,
+    yes: bool = False,
+    progress: bool = True,
+) -> CommandResult:
+    """Download news and facts into a store, or read them from files.
+
+    Args:
+        days: Fetch the last days.
+        since: Start at this day, or continue from the newest batch with `last`.
+        until: With `since`: the end day, which is excluded.
+        source: Read local files or a folder, and download nothing.
+        feeds: The feeds to fetch, separated by commas.
+        mirror: The base URL, above `gdeltv2/`.
+        contact: Your email or web address, sent to Wikimedia for `current_events`.
+        wiki: The API that serves `current_events`.
+        languages: The languages of the store's news, separated by commas; unchanged by default.
+        store: The news store; by default that of the current folder's workspace.
+        yes: Whether to download more than 2 GB.
+        progress: Show a progress bar on a terminal and in a notebook.
+
+    Returns:
+        A result whose table says how many rows were bad, and why.
+
+    Raises:
+        UsageError: not exactly one of `days`, `since` and `source` is given, or it would download
+            much without `yes`.
+        KnowledgeError: the mirror or the files cannot be read.
+        RunLocked: another process brings news into the store.
+    """
+    from coreeval.api.progress import show_progress_to_viewer
+
+    request = NewsRequest(
+        days=days, since=since, until=until, source=source, feeds=feeds, mirror=mirror,
+        contact=contact, wiki=wiki, languages=languages, store=store,
+    )  # fmt: skip
+    request.check()
+    if not yes and (much := request.describe_download()):
+        raise UsageError(much[0], where="coreeval.sync_news", hint=f"yes=True, or {much[1]}")
+    with show_progress_to_viewer(progress) as watch:
+        return request.fetch(watch)
+
+
+def _make_around(watch: "Watch", languages: Sequence[str]) -> "Around":
+    from coreeval.graph.monitor import Progress
+    from coreeval.tools.gdelt.index.build import compact
+    from coreeval.tools.gdelt.sync.sync import Around
+
+    def finish(store: Path) -> None:
+        watch(Progress(stage="compact"))
+        compact(store, languages)
+
+    def tell(at: "SyncProgress") -> None:
+        counts = {"articles": at.articles}
+        watch(Progress(stage="sync", done=at.done, total=at.total, counts=counts))
+
+    return Around(watch=tell, finish=finish)
+
+
+def describe_sync(done: "SyncResult") -> CommandResult:
+    """Return what a sync brought."""
+    counts, bad = done.counts, dict(sorted(done.counts.bad.items()))
+    document = {
+        "store": str(done.store),
+        "files": counts.files,
+        "rows": counts.rows,
+        "articles": counts.articles,
+        "bad_rows": counts.bad.total(),
+        "gaps": done.gaps,
+        "known_gaps": done.known_gaps,
+        "bad": bad,
+        "known_files": counts.known,
+        "ignored": counts.ignored,
+        "failed": done.troubles.failed,
+        "late": done.troubles.late,
+        "growing": done.troubles.growing,
+        "ahead": done.ahead,
+        "bytes": counts.size,
+        "seconds": round(done.seconds, 1),
+        "stopped": done.stopped,
+    }
+    said = f"{done.store}: {format_quantity(counts.articles, 'article')}"
+    table = Table("bad rows", parse_columns("reason rows:integer"), bad.items())
+    return CommandResult(document, said + (", stopped" if done.stopped else ""), table)
+
+
+# -- query ----------------------------------------------------------------------------------------
+
+
+def query_news(
+    name: str,
+    *,
+    start: Day | None = None,
+    end: Day | None = None,
+    aliases: Sequence[str] = (),
+    context: Sequence[str] = (),
+    topic: bool = False,
+    limit: int = 8,
+    min_precision: Precision | str = "crawl",
+    source: EvidenceSource | str | None = None,
+    language: str = "en",
+    store: Path | str | None = None,
+) -> CommandResult:
+    """Return dated news about a name, best first, or why there is none.
+
+    Args:
+        name: A name, or a topic with `topic`.
+        start: The first day, in UTC; by default the store's first.
+        end: The end day, which is excluded; by default the day after the store's last.
+        aliases: Other spellings.
+        context: Words that disambiguate the name.
+        topic: Whether to match any of the words, the rarest first.
+        limit: Most articles.
+        min_precision: The least certain publication time to accept: exact, url, cluster or crawl.
+        source: Only news from this source: gdelt or current_events.
+        language: The language of the news.
+        store: The news store; by default that of the current folder's workspace.
+
+    Returns:
+        A result whose table has a row for each article.
+
+    Raises:
+        UsageError: an argument is not valid, or the window ends before it begins.
+        KnowledgeError: there is no store, or nothing in it is searchable.
+    """
+    from coreeval.schema import EntityQuery
+    from coreeval.tools.gdelt.index.store_catalog import StoreLayout
+    from coreeval.tools.gdelt.local import LocalKnowledge
+
+    first, last = _parse_moment(start, "--start"), _parse_moment(end, "--end")
+    place = find_store(store)
+    StoreLayout(place).require()
+    asked = EntityQuery(
+        id="q",
+        text=name,
+        rung="concept" if topic else "named",
+        aliases=tuple(aliases),
+        context=tuple(context),
+    )
+    how = _require_one(min_precision, PRECISIONS, "precision", "--min-precision")
+    only = None if source is None else _require_one(source, SOURCES, "source", "--source")
+    code = _parse_language(language, "--language")
+    with LocalKnowledge(place, news=place, min_precision=how, source=only, language=code) as news:
+        window = _choose_window(first, last, news.span())
+        answer = run_coroutine(news.fetch([asked], window, limit))
+        coverage = news.coverage(window)
+        notes = [news.unsearchable] if news.unsearchable else []
+    evidence = [item.model_dump(mode="json") for item in answer.by_query["q"]]
+    document = {
+        "name": name,
+        "window": window.model_dump(mode="json"),
+        "source": only,
+        "evidence": evidence,
+        "reason": answer.reasons.get("q"),
+        "coverage": coverage.model_dump(mode="json"),
+        "store": str(place),
+        "notes": notes,
+    }
+    said = f"{name}: {format_quantity(len(evidence), 'article')} in {place}"
+    return CommandResult(document, said, Table.from_dicts("news", _NEWS_COLUMNS, evidence))
+
+
+_NEWS_COLUMNS: Final = parse_columns(
+    "published_at published_precision title domain url source snippet licence "
+    "instruction_like:boolean"
+)
+
+
+def _choose_window(start: datetime | None, end: datetime | None, held: Window) -> Window:
+    """Return the window asked for; a side that was not given is that of the store.
+
+    Raises:
+        UsageError: the window ends before it begins, or lies outside of what the store holds.
+    """
+    first, last = start or held.start, end or held.end
+    if first >= last:
+        raise UsageError(
+            f"the window ends ({last:%Y-%m-%d}) before it begins ({first:%Y-%m-%d})",
+            where="--end" if end else "--start",
+            hint=f"the end day is excluded; the store has news from {held.start:%Y-%m-%d} to "
+            f"{held.end:%Y-%m-%d}",
+        )
+    return Window(start=first, end=last)
+
+
+# -- coverage -------------------------------------------------------------------------------------
+
+
+def measure_news_coverage(store: Path | str | None = None) -> CommandResult:
+    """Return which days a news store has, and where it has gaps.
+
+    Args:
+        store: The news store; by default that of the current folder's workspace.
+
+    Returns:
+        A result whose table has the number of articles of each crawl day.
+
+    Raises:
+        KnowledgeError: there is no store.
+    """
+    from coreeval.tools.gdelt.index.store_catalog import (
+        StoreLayout,
+        describe_unsearchable,
+        list_parts,
+        open_catalog,
+    )
+    from coreeval.tools.gdelt.sync.batches import measure_store_coverage
+    from coreeval.tools.gdelt.sync.store_ledger import open_ledger
+
+    place = find_store(store)
+    layout = StoreLayout(place)
+    layout.require()
+    with open_ledger(layout.ledger) as ledger:
+        found = measure_store_coverage(ledger, utc_now())
+    with open_catalog(place) as catalog:
+        unsearchable, searchable = describe_unsearchable(catalog), bool(list_parts(catalog))
+    document = {
+        **_coverage_document(place, found),
+        **_count_published(place, searchable),
+        "notes": [unsearchable] if unsearchable else [],
+    }
+    articles = format_quantity(sum(found.days.values()), "article")
+    said = f"{place}: {articles} of {format_quantity(len(found.days), 'crawl day')}"
+    table = Table("crawl days", parse_columns("day articles:integer"), found.days.items())
+    return CommandResult(document, said, table)
+
+
+def _count_published(store: Path, searchable: bool) -> Mapping[str, object]:
+    """Return what can be searched, by day of publication and by how certain its time is."""
+    from coreeval.tools.gdelt.index.news_index import NewsIndex
+    from coreeval.tools.gdelt.local import count_publication_days
+
+    if not searchable:
+        return {"published": [], "precision": {}}
+    with closing(NewsIndex(store)) as index:
+        days, precision = count_publication_days(index.articles), index.stats().precision
+    return {
+        "published": [{"day": day, "articles": count} for day, count in days.items()],
+        "precision": dict(precision),
+    }
+
+
+def _coverage_document(store: Path, found: "StoreCoverage") -> Mapping[str, object]:
+    from coreeval.tools.gdelt.sync.feeds import HOLES
+
+    size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
+    return {
+        "store": str(store),
+        "articles": sum(found.days.values()),
+        "days": [{"day": day, "articles": count} for day, count in found.days.items()],
+        "feeds": [_feed_document(feed) for feed in found.feeds],
+        "holes": [
+            {"start": _minute(hole.start), "end": _minute(hole.end), "batches": hole.batches,
+             "reason": hole.reason}
+            for hole in HOLES
+        ],
+        "segments": found.segments,
+        "bytes": size,
+        "ignored": dict(found.ignored),
+    }  # fmt: skip
+
+
+def _feed_document(feed: "FeedCoverage") -> Mapping[str, object]:
+    return {
+        "feed": feed.feed,
+        "source": find_feed_source(feed.feed),
+        "files": feed.files,
+        "rows": feed.rows,
+        "articles": feed.articles,
+        "bad": dict(feed.bad),
+        "expected": feed.batch_count,
+        "present": feed.present,
+        "days": [asdict(day) for day in feed.days],
+        "gaps": [_gap_document(gap) for gap in feed.gaps],
+    }
+
+
+def find_feed_source(feed: str) -> str:
+    """Return the source of the evidence that a feed brings."""
+    return feed if feed == "current_events" else "gdelt"
+
+
+def _gap_document(gap: "Gap") -> Mapping[str, object]:
+    return {
+        "start": _minute(gap.start),
+        "end": _minute(gap.end),
+        "batches": gap.batches,
+        "why": gap.why,
+        "known_hole": gap.hole.reason if gap.hole else None,
+    }
+
+
+def _minute(moment: datetime) -> str:
+    return moment.isoformat(timespec="minutes")
+
+
+# -- texts ----------------------------------------------------------------------------------------
+
+
+def find_article_texts(
+    urls: Sequence[str],
+    *,
+    source: Sequence[Path | str] = (),
+    fetch: bool = False,
+    contact: str | None = None,
+    title: str = "",
+    published: Day | None = None,
+    language: str = "und",
+    full: bool = True,
+) -> CommandResult:
+    """Return the texts of articles as a run with `knowledge.text: article` would find them.
+
+    Args:
+        urls: Addresses of articles.
+        source: JSON Lines with `url` and `text`, CC-NEWS WARC files, or folders of them.
+        fetch: Whether to fetch pages that no file contains, if the host allows it.
+        contact: With `fetch`: your contact address, sent to hosts.
+        title: The headline; the text must contain its words.
+        published: The date from the feed; the page's date must be close to it.
+        language: The expected language, such as `en`.
+        full: Whether to return whole texts in place of excerpts.
+
+    Returns:
+        A result whose table has a row for each address: its text, or why there is none.
+
+    Raises:
+        UsageError: there is no source of texts, or an address or the contact is not valid.
+    """
+    config = _make_articles_config(list(map(Path, source)), fetch=fetch, contact=contact)
+    moment = _parse_moment(published, "--published")
+    wanted = [_make_wanted_text(url, title, moment, language) for url in urls]
+    found = run_coroutine(_find_texts(config, wanted))
+    texts = _describe_texts(wanted, found, full=full)
+    document = {
+        "texts": texts,
+        "sources": dict(found.count_sources()),
+        "reasons": dict(found.count_reasons()),
+        "notes": list(found.notes),
+    }
+    number = sum(each["depth"] == "article" for each in texts)
+    said = f"{number} of {format_quantity(len(texts), 'text')} found"
+    return CommandResult(document, said, Table.from_dicts("texts", _TEXT_COLUMNS, texts))
+
+
+_TEXT_COLUMNS: Final = parse_columns(
+    "url depth reason published_at title publisher language source licence text text_sha256"
+)
+
+
+def _make_articles_config(
+    source: Sequence[Path], *, fetch: bool, contact: str | None
+) -> "ArticlesConfig":
+    from pydantic import ValidationError
+
+    from coreeval.config.knowledge import ArticlesConfig
+
+    if not source and not fetch:
+        raise UsageError(
+            "no source of texts was given",
+            where="coreeval gdelt text",
+            hint="give --from PATH, or --fetch with --contact ADDRESS",
+        )
+    archives = tuple(str(path) for path in source if path.is_dir() or _is_archive(path))
+    files = tuple(str(path) for path in source if path.is_dir() or not _is_archive(path))
+    try:
+        return ArticlesConfig(files=files, ccnews=archives, fetch=fetch, contact=contact)
+    except ValidationError as error:
+        from coreeval.config.value_errors import describe_value_error
+
+        told = describe_value_error(error.errors()[0])
+        raise UsageError(
+            f"pages cannot be downloaded: {told}",
+            where="--contact",
+            hint="--contact https://example.org/about or --contact name@example.org",
+        ) from None
+
+
+def _is_archive(path: Path) -> bool:
+    return path.name.endswith(_ARCHIVES)
+
+
+def _make_wanted_text(url: str, title: str, day: datetime | None, language: str) -> "WantedText":
+    from coreeval.tools.articles.addresses import is_web_address
+    from coreeval.tools.articles.article_text import WantedText
+    from coreeval.tools.gdelt.rows import evidence_id, host_of
+
+    if not is_web_address(url):
+        raise UsageError(
+            f"{url!r} is not the address of a web page",
+            where="coreeval gdelt text",
+            hint="an address starts with https:// or http:// and contains no password",
+        )
+    return WantedText(
+        id=evidence_id(url),
+        url=url,
+        title=title,
+        domain=host_of(url),
+        published_at=day,
+        language=language,
+    )
+
+
+async def _find_texts(config: "ArticlesConfig", wanted: "Sequence[WantedText]") -> "TextRetrieval":
+    from coreeval.agents.safety import load_active_takedown
+    from coreeval.tools.articles.sources import open_articles
+
+    workspace = workspace_for(Path.cwd())
+    listed = load_active_takedown(None, workspace.takedown)
+    async with open_articles(
+        config, "article", workspace.cache, refuses=lambda text: any(listed.names_in(text))
+    ) as texts:
+        return await texts.find_texts(wanted)
+
+
+def _describe_texts(
+    wanted: "Sequence[WantedText]", found: "TextRetrieval", *, full: bool
+) -> list[dict[str, object]]:
+    results = {each.id: found.by_id[each.id].model_dump(mode="json") for each in wanted}
+    for each in wanted:
+        text = results[each.id]
+        text["url"] = text.get("url") or each.url
+        if "text" in text and not full:
+            text["text"] = _cut(text["text"])
+    return list(results.values())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rpartition(" ")[0] + "\u2026"
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def _parse_language(code: str, option: str) -> str:
+    from coreeval.languages import check_language
+
+    try:
+        return check_language(code)
+    except ValueError as error:
+        raise UsageError(str(error), where=option) from None
+
+
+def _parse_moment(given: Day | None, option: str) -> datetime | None:
+    if given is None:
+        return None
+    try:
+        return as_utc(datetime.fromisoformat(str(given)))
+    except ValueError:
+        raise _not_a("date", str(given), option) from None
+
+
+def _parse_day(given: Day | None, option: str) -> datetime | None:
+    if given is None:
+        return None
+    try:
+        day = date.fromisoformat(given) if isinstance(given, str) else given
+        return datetime.combine(day, time(), UTC)
+    except ValueError:
+        raise _not_a("day", str(given), option) from None
+
+
+def _not_a(what: str, given: str, option: str) -> UsageError:
+    return UsageError(f"{given!r} is not a {what}", where=option, hint="write it as 2026-10-05")
+
+
+def _require_one(given: str, known: Sequence[Choice], what: str, option: str) -> Choice:
+    found = next((each for each in known if each == given), None)
+    if found is None:
+        raise UsageError(f"{given!r} is not a {what}", where=option, hint=", ".join(known))
+    return found

@@ -1,0 +1,179 @@
+"""A person's yes or no to the samples that ask for it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from coreeval.api.places import SideLike, find_side
+from coreeval.api.tables import Result, Row, Table, parse_columns
+from coreeval.errors import UsageError
+from coreeval.releases.review import Review, load_review
+from coreeval.releases.review.decisions import REASONS, ReviewEntry
+from coreeval.releases.review.output import read_sheet, write_review_page, write_sheet
+from coreeval.releases.review.review import Choice, ChoiceResult, record_choices, resolve_run
+from coreeval.tools.formatting import format_quantity
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+Verdict = Literal["approve", "reject"]
+_COLUMNS: Final = parse_columns("sample label reasons:texts verdict by original new")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReviewResult(Result):
+    """The samples of a run that ask for a person's decision, and the decisions."""
+
+    review: Review
+    samples: tuple[ReviewEntry, ...]
+    """The listed samples: the open ones, or all with `decided`."""
+    recorded: ChoiceResult | None
+    """The decisions that were recorded; None without any."""
+    csv: Path | None
+    html: Path | None
+
+    @property
+    def document(self) -> "dict[str, JsonValue]":
+        """The document that `coreeval review --json` prints."""
+        state = self.review.state(required=False).model_dump(exclude={"required"})
+        new, problem = self.recorded.new if self.recorded else (), self.review.notes_problem
+        return {
+            "run": str(self.review.run),
+            **state,
+            "samples": [each.model_dump(mode="json") for each in self.samples],
+            "remarks": {
+                key: said.model_dump(mode="json") for key, said in self.review.remarks.items()
+            },
+            "notes_problem": dict(problem.as_dict()) if problem else None,
+            "recorded": [decision.model_dump() for decision in new],
+            "unchanged": self.recorded.unchanged if self.recorded else 0,
+            "csv": str(self.csv) if self.csv else None,
+            "html": str(self.html) if self.html else None,
+        }
+
+    @property
+    def summary(self) -> str:
+        """How many samples are listed, and how many are open, in a line."""
+        state = self.review.state(required=False)
+        listed = format_quantity(state.listed, "sample is", "samples are")
+        return f"{listed} listed: {state.pending} open, {state.approved} approved"
+
+    @property
+    def table(self) -> Table:
+        """A row for each listed sample: why it is listed, its texts, and who decided what."""
+        rows: list[Row] = [
+            (
+                each.sample,
+                each.label,
+                tuple(sorted(each.reasons)),
+                each.decision.verdict if each.decision else None,
+                each.decision.by if each.decision else None,
+                " ".join(each.original.values()),
+                " ".join(each.new.values()),
+            )
+            for each in self.samples
+        ]
+        return Table("samples to review", _COLUMNS, rows)
+
+
+def review(
+    source: SideLike,
+    *,
+    approve: Sequence[str] = (),
+    reject: Sequence[str] = (),
+    rest: Verdict | None = None,
+    from_csv: Path | str | None = None,
+    by: str | None = None,
+    note: str = "",
+    only: Sequence[str] = (),
+    decided: bool = False,
+    csv: Path | str | None = None,
+    html: Path | str | None = None,
+) -> ReviewResult:
+    """List samples that name people or are doubtful, and record decisions about them.
+
+    A rejected sample is in no arm of any later release.
+
+    Args:
+        source: A run or a release: a directory, a run's id or name, `latest`, or the value.
+        approve: The ids of samples to publish.
+        reject: The ids of samples to leave out.
+        rest: The decision for all other open samples that are listed.
+        from_csv: A sheet with a completed `decision` column.
+        by: Who decides; recorded with every decision.
+        note: A remark on the decisions.
+        only: Only samples that are listed for these reasons alone.
+        decided: Whether to list decided samples too.
+        csv: Write the list to this sheet, to fill in.
+        html: Write the list to this HTML page.
+
+    Raises:
+        RunStateError: there is no such run, or it has not come to its end.
+        UsageError: a reason, a sample or a sheet is not valid, nobody decides, or `by` or `note` is
+            given without a decision.
+    """
+    run, chosen = resolve_run(find_side(source)), _Filter(frozenset(only), decided)
+    for reason in only:
+        if reason not in REASONS:
+            raise UsageError(f"{reason!r} is not a reason", where="--only", hint=", ".join(REASONS))
+    sheet = None if from_csv is None else Path(from_csv)
+    recorded = None
+    if approve or reject or rest or sheet:
+        named = [
+            *(read_sheet(sheet) if sheet else ()),
+            *(Choice(sample=key, verdict="approved") for key in approve),
+            *(Choice(sample=key, verdict="rejected") for key in reject),
+        ]
+        if rest:
+            named += _decide_rest(chosen.select(load_review(run)), named, rest)
+        choices = [replace(choice, note=choice.note or note) for choice in named]
+        recorded = record_choices(run, choices, by=by or "")
+    elif by or note:
+        raise UsageError(
+            "no decision was given",
+            where="--by" if by else "--note",
+            hint="add --approve ID, --reject ID, --all approve|reject or --from-csv FILE",
+        )
+    found = load_review(run)
+    result = ReviewResult(
+        review=found,
+        samples=tuple(chosen.select(found)),
+        recorded=recorded,
+        csv=None if csv is None else Path(csv),
+        html=None if html is None else Path(html),
+    )
+    if result.csv:
+        write_sheet(result.csv, result.samples)
+    if result.html:
+        write_review_page(result.html, found, result.samples)
+    return result
+
+
+@dataclass(frozen=True)
+class _Filter:
+    """Which of the listed samples to show."""
+
+    only: frozenset[str]
+    decided: bool
+
+    def select(self, review: Review) -> list[ReviewEntry]:
+        return [
+            each
+            for each in (review.samples if self.decided else review.open)
+            if not self.only or each.reasons <= self.only
+        ]
+
+
+def _decide_rest(
+    listed: Sequence[ReviewEntry], named: Sequence[Choice], verdict: Verdict
+) -> Iterator[Choice]:
+    """Yield a choice for each listed sample that nobody has decided about or names."""
+    known = {choice.sample for choice in named}
+    for each in listed:
+        if not each.decision and each.sample not in known:
+            yield Choice(
+                sample=each.sample,
+                digest=each.digest,
+                verdict="approved" if verdict == "approve" else "rejected",
+            )
