@@ -4,7 +4,6 @@ Files are JSON lists and JSON lines, one for each split. The options of a multip
 are found as its text shows them.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import read_lines
+from coreeval.evaluation.benchmarks.files import BadRecord, parse_object, read_lines
 from coreeval.evaluation.benchmarks.json_elements import iter_json_elements
 from coreeval.evaluation.benchmarks.rows import find_id_defect, make_bad_row
 from coreeval.schema import BadRow, Item
@@ -72,7 +71,10 @@ def read_json_list(path: Path) -> Iterator[ItemRecord]:
         DatasetError: the file cannot be read, or is not such a list.
     """
     for place, element in enumerate(iter_json_elements(path), start=1):
-        yield _record(place, element.value)
+        if isinstance(element.value, dict):
+            yield ItemRecord(place, element.value)
+        else:
+            yield ItemRecord(place, {}, "JSON, but not an object")
 
 
 def read_json_lines(path: Path) -> Iterator[ItemRecord]:
@@ -82,19 +84,12 @@ def read_json_lines(path: Path) -> Iterator[ItemRecord]:
         DatasetError: the file cannot be read.
     """
     for line in read_lines(path):
-        if not line.valid:
-            yield ItemRecord(line.number, {}, "the line is not UTF-8")
-        elif line.raw.strip():
-            try:
-                yield _record(line.number, json.loads(line.raw))
-            except (ValueError, RecursionError) as error:
-                yield ItemRecord(line.number, {}, f"not JSON: {error}")
-
-
-def _record(place: int, value: object) -> ItemRecord:
-    if isinstance(value, dict):
-        return ItemRecord(place, value)
-    return ItemRecord(place, {}, "JSON, but not an object")
+        if line.raw.strip():
+            found = parse_object(line)
+            if isinstance(found, BadRecord):
+                yield ItemRecord(line.number, {}, found.reason)
+            else:
+                yield ItemRecord(line.number, found)
 
 
 _FINEVAL = re.compile(

@@ -4,7 +4,6 @@ Tab-separated records are without quoting, comma-separated ones with it.
 """
 
 import csv
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -14,10 +13,16 @@ from typing import NamedTuple
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import TextLine, display_path, make_digest, read_lines
+from coreeval.evaluation.benchmarks.files import (
+    BadRecord,
+    TextLine,
+    display_path,
+    make_digest,
+    parse_object,
+    read_lines,
+)
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
-    RowOrBad,
     Rows,
     TableColumns,
     find_columns,
@@ -209,30 +214,11 @@ def _json_rows(config: DatasetConfig, files: list[tuple[Path, TableColumns]]) ->
             number = before + line.number
             if not line.raw.strip():
                 continue
-            values = _object(line.raw) if line.valid else "the line is not UTF-8"
-            yield _json_row(values, columns, file, line.number, number, line.raw)
-
-
-def _json_row(
-    values: dict[str, object] | str,
-    columns: TableColumns,
-    file: str,
-    line: int,
-    number: int,
-    raw: str,
-) -> RowOrBad:
-    if isinstance(values, str):
-        return make_bad_row(file, line, values, raw)
-    return columns.row(values, file=file, line=line, number=number, raw=raw)
-
-
-def _object(text: str) -> dict[str, object] | str:
-    """Return the JSON object in a line, or the reason that it is invalid."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}"
-    return value if isinstance(value, dict) else "JSON, but not an object"
+            found = parse_object(line)
+            if isinstance(found, BadRecord):
+                yield make_bad_row(file, line.number, found.reason, line.raw)
+                continue
+            yield columns.row(found, file=file, line=line.number, number=number, raw=line.raw)
 
 
 def _keys(path: Path) -> list[str]:
@@ -251,8 +237,8 @@ def _keys(path: Path) -> list[str]:
 
 def read_objects(path: Path) -> Iterator[dict[str, object]]:
     """Yield the JSON objects of a JSON Lines file; other lines are skipped."""
-    found = (_object(line.raw) for line in read_lines(path) if line.valid)
-    return (value for value in found if isinstance(value, dict))
+    found = map(parse_object, read_lines(path))
+    return (value for value in found if not isinstance(value, BadRecord))
 
 
 def _make_format(suffix: str, opener: Opener) -> BenchmarkFormat:
