@@ -9,13 +9,14 @@ compared with pairs as hard.
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil, sqrt
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.replies import DateComparison, Point
+from coreeval.evaluation.numleak.replies import DateComparison, Point, Stratum
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
 from coreeval.evaluation.numleak.statistics.baselines import measure_exactness, score_baselines
 from coreeval.evaluation.numleak.statistics.date_intervals import (
@@ -38,19 +39,15 @@ from coreeval.evaluation.numleak.statistics.measurements import (
     SeriesMeasurements,
 )
 from coreeval.evaluation.numleak.statistics.metrics import (
+    compare_signatures,
     gradient,
     hits_of_asked,
     measure_repeats,
     modal_share,
-    notable_lift,
     parse_rate,
     r_without_one,
-    recent_contrast,
     sign_base_rate,
     signature,
-    signatures_by_drawing,
-    signatures_by_era,
-    signatures_by_stratum,
     slope,
     within_tolerance,
 )
@@ -313,8 +310,13 @@ def measure(
     scores without memory are computed; if it is not given, they are left out without a note.
     """
     tolerance = definition.tolerance
+    describe = partial(signature, tolerance=tolerance, settings=settings)
     probes = group_by(points, lambda point: point.variant)
     value, invented = probes.get("value", []), probes.get("fictitious", [])
+    strata = group_by(value, lambda point: point.stratum)
+    eras = group_by(value, lambda point: f"{point.period.start.year // 10 * 10}s")
+    seeds = group_by(value, lambda point: point.seed)
+    notable = group_by(value, lambda point: point.notable)
     siblings = {
         name: [point for point in each if point.variant == "value"]
         for name, each in (others or {}).items()
@@ -326,7 +328,7 @@ def measure(
         nulls["drift"] = drift
     dealt = sibling_null(value, siblings, tolerance=tolerance, settings=settings)
     found = SeriesMeasurements(
-        overall=signature(value, tolerance=tolerance, settings=settings),
+        overall=describe(value),
         tolerance=tolerance,
         ladder={each: within_tolerance(value, each) for each in sorted(definition.tolerances)},
         hits_of_asked=hits_of_asked(value, tolerance),
@@ -337,15 +339,19 @@ def measure(
         nulls=nulls | ({"within_date": dealt} if dealt else {}),
         cross_series=compare_siblings(value, siblings, tolerance=tolerance),
         baselines=score_baselines(value, known, tolerance=tolerance),
-        strata=signatures_by_stratum(value, tolerance=tolerance, settings=settings),
-        eras=signatures_by_era(value, tolerance=tolerance, settings=settings),
-        seeds=signatures_by_drawing(value, tolerance=tolerance, settings=settings),
+        strata={name: describe(strata[name]) for name in get_args(Stratum) if name in strata},
+        eras={name: describe(eras[name]) for name in sorted(eras)},
+        seeds={seed: describe(seeds[seed]) for seed in sorted(seeds)} if len(seeds) > 1 else {},
         gradient=gradient(value),
-        notable=notable_lift(value, tolerance=tolerance, settings=settings),
-        recent=recent_contrast(value, tolerance=tolerance, settings=settings),
+        notable=compare_signatures(
+            describe(notable.get(True, ())), describe(notable.get(False, ()))
+        ),
+        recent=compare_signatures(
+            describe(strata.get("post", ())), describe(strata.get("pre", ()))
+        ),
         ranks=measure_ranks(asked.get("pair", []), value, known, settings=settings),
         forced_ranks=measure_ranks(asked.get("forced_choice", []), value, known, settings=settings),
-        blind=signature(probes.get("blind", []), tolerance=tolerance, settings=settings),
+        blind=describe(probes.get("blind", ())),
         fictitious=parse_rate(invented),
         fictitious_names={
             name or "unnamed": parse_rate(each)

@@ -276,7 +276,10 @@ class SeriesMeasurements:
     notable: Lift
     """Well-known dates compared with the others."""
     recent: Lift
-    """Dates after the cutoff compared with dates before it."""
+    """Dates after the cutoff compared with dates before it; dates near it are left out.
+
+    Memory ends at the cutoff: later answers are fewer or worse, while earlier ones stay as good.
+    """
     ranks: Ranks
     forced_ranks: Ranks
     """The same as `ranks`, for the forced choice."""

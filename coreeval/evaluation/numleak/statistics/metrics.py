@@ -5,21 +5,19 @@ one question show how far they lie apart: memory gives one value, invention many
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.numleak.replies import Point, Status, Stratum
+from coreeval.evaluation.numleak.replies import Point, Status
 from coreeval.evaluation.numleak.statistics.date_intervals import (
     FISHER,
     UNDEFINED,
     Answers,
-    Key,
     all_vary,
     collect_answers,
     difference_interval,
-    group_by,
     jackknife,
     mean_interval,
     number_keys,
@@ -204,70 +202,16 @@ def _with_sign(answers: Answers) -> Answers:
 
 
 DAYS_IN_TEN_YEARS: Final = 3652.5
-_STRATA: Final[tuple[Stratum, ...]] = ("pre", "near", "post", "unknown")
 
 
-def signatures_by_stratum(
-    points: Sequence[Point], *, tolerance: float, settings: AuditSettings
-) -> dict[Stratum, Signature]:
-    """Return the signature before, near and after the cutoff."""
-    groups = group_by(points, lambda point: point.stratum)
-    ordered = {name: groups[name] for name in _STRATA if name in groups}
-    return _signatures(ordered, tolerance, settings)
-
-
-def signatures_by_era(
-    points: Sequence[Point], *, tolerance: float, settings: AuditSettings
-) -> dict[str, Signature]:
-    """Return the signature of each decade, in chronological order."""
-    groups = group_by(points, lambda point: f"{point.period.start.year // 10 * 10}s")
-    return _signatures(dict(sorted(groups.items())), tolerance, settings)
-
-
-def signatures_by_drawing(
-    points: Sequence[Point], *, tolerance: float, settings: AuditSettings
-) -> dict[int, Signature]:
-    """Return the signature of each drawing of dates; empty if there is only one drawing."""
-    groups = group_by(points, lambda point: point.seed)
-    return _signatures(dict(sorted(groups.items())), tolerance, settings) if len(groups) > 1 else {}
-
-
-def _signatures(
-    groups: Mapping[Key, Sequence[Point]], tolerance: float, settings: AuditSettings
-) -> dict[Key, Signature]:
-    return {
-        key: signature(each, tolerance=tolerance, settings=settings) for key, each in groups.items()
-    }
-
-
-def notable_lift(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Lift:
-    """Compare well-known dates with the others."""
-    groups = group_by(points, lambda point: point.notable)
-    return compare_groups(groups.get(True, []), groups.get(False, []), tolerance, settings)
-
-
-def recent_contrast(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Lift:
-    """Compare dates after the cutoff with those before it; dates near it are left out.
-
-    Memory ends at the cutoff: later answers are fewer or worse, while earlier ones stay as good.
-    """
-    groups = group_by(points, lambda point: point.stratum)
-    return compare_groups(groups.get("post", []), groups.get("pre", []), tolerance, settings)
-
-
-def compare_groups(
-    first: Sequence[Point], second: Sequence[Point], tolerance: float, settings: AuditSettings
-) -> Lift:
-    """Return both groups' signatures, and their difference (first minus second)."""
-    one, other = (
-        signature(group, tolerance=tolerance, settings=settings) for group in (first, second)
-    )
+def compare_signatures(first: Signature, second: Signature) -> Lift:
+    """Return two groups' signatures, and their difference (first minus second)."""
     return Lift(
-        first=one,
-        second=other,
-        parse_rate=difference_interval(one.parse_rate, other.parse_rate),
-        mae=difference_interval(one.mae, other.mae),
-        within_tolerance=difference_interval(one.within_tolerance, other.within_tolerance),
+        first=first,
+        second=second,
+        parse_rate=difference_interval(first.parse_rate, second.parse_rate),
+        mae=difference_interval(first.mae, second.mae),
+        within_tolerance=difference_interval(first.within_tolerance, second.within_tolerance),
     )
 
 
