@@ -138,11 +138,9 @@ def _make_statement(
     if definition.sign == "signed":
         values["sign_turned"] = -value
     values["random"] = chance.uniform(lowest, highest)
-    unit = definition.unit.symbol or definition.unit.name
-    gap = "" if unit.startswith(("%", "\N{DEGREE SIGN}")) else " "
 
     def write(number: float) -> str:
-        return f" {number:.{definition.decimals}f}{gap}{unit}."
+        return f" {definition.format_number(number, plus=False)}{definition.unit.suffix}."
 
     invented = next(iter(definition.fictitious), _INVENTED.format(name=definition.name))
     return DatedStatement(

@@ -25,8 +25,8 @@ _REASONS: Final = frozenset({
 })  # fmt: skip
 _DATES: Final = ("date", "observation_date", "month", "period", "quarter", "year", "time")
 _NAMES: Final = ("series", "name", "factor", "metric", "indicator", "variable", "symbol")
-_MONTH_KEY: Final = re.compile(r"0?[1-9]|1[0-2]")
-_YEAR_KEY: Final = re.compile(r"(?:1[5-9]|20)\d{2}")
+_WHOLE_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d{2}")
+_MONTH_NUMBER: Final = re.compile(r"0?[1-9]|1[0-2]")
 _DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str)
 
 
@@ -77,7 +77,7 @@ def _flatten_object(value: Mapping[str, object], labels: tuple[str, ...]) -> Ite
 
 def _labels(key: str, labels: tuple[str, ...], about: list[str]) -> tuple[str, ...]:
     """Return the labels of a value; a month number is joined with the year above it."""
-    if _MONTH_KEY.fullmatch(key) and labels and _YEAR_KEY.fullmatch(labels[-1]):
+    if _MONTH_NUMBER.fullmatch(key) and labels and _WHOLE_YEAR.fullmatch(labels[-1]):
         return (*labels[:-1], f"{labels[-1]}-{int(key):02d}", *about)
     return (*labels, *about, key)
 
@@ -102,8 +102,6 @@ _NUMBER: Final = re.compile(
 )
 _RULE: Final = re.compile(r"[\s|:+]*-[\s|:+-]*")
 _BLANKS: Final = re.compile(r"\t| {2,}")
-_WHOLE_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d{2}")
-_MONTH_NUMBER: Final = re.compile(r"0?[1-9]|1[0-2]")
 _DATE_HEADS: Final = frozenset({
     "date", "month", "year", "period", "quarter", "day", "time", "observation_date", "yearmonth",
 })  # fmt: skip
@@ -276,6 +274,8 @@ _IN_WORDS: Final = re.compile(
 )
 
 
+STRUCK: Final = "\u2020"
+"""The character in place of each character of a number or date that is not the value."""
 LONGEST_ANSWER: Final = 8000
 """The number of characters read from the end of an answer: some 2,000 tokens of reasoning."""
 

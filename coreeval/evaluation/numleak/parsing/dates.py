@@ -6,6 +6,7 @@ from datetime import date
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
+from coreeval.evaluation.numleak.parsing.answer_text import STRUCK
 from coreeval.evaluation.numleak.parsing.quantities import AnswerNumber
 from coreeval.evaluation.numleak.periods import Period
 
@@ -62,7 +63,6 @@ _DATES: Final = re.compile(
     | (?<![\d.,]){_YEAR}(?:\ ?[-/]\ ?(?:{_YEAR}|\d\d))?s?(?!\d|[.,]\d|\ ?(?:%|percent|bps?\b|basis))
     """
 )
-_HIDDEN: Final = "\u2020"
 
 
 class DateMark(NamedTuple):
@@ -89,7 +89,7 @@ def find_dates(text: str, period: Period) -> list[DateMark]:
 def strike_dates(text: str, dates: list[DateMark]) -> str:
     """Return a text with its dates struck out, without changing its length."""
     for mark in dates:
-        text = text[: mark.start] + _HIDDEN * (mark.end - mark.start) + text[mark.end :]
+        text = text[: mark.start] + STRUCK * (mark.end - mark.start) + text[mark.end :]
     return text
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import Final
 
+from coreeval.evaluation.numleak.parsing.answer_text import STRUCK
+
 _SENDS_AWAY: Final = re.compile(
     r"\b(?:please|should|recommend|suggest|need to|would have to|best to)\b"
     r"(?: \w+){0,3}? (?:consult(?:ing)?|check(?:ing)?|refer(?:ring)?|look(?:ing)?|verify(?:ing)?"
@@ -112,7 +114,6 @@ def rank_endorsement(before: str) -> int:
     return 2 if _POINT_CUE.search(before) else int(_CUE.search(before) is not None)
 
 
-_STRUCK: Final = "\u2020"
 NUMBER: Final = r"[-+]?\d{1,9}(?:\.\d{1,9})? ?%?"
 _WORDS: Final = r"(?:[^.,;\n()|]|[.,](?=\d))"
 _FED_FUNDS: Final = ("fed funds", "federal funds", "fedfunds")
@@ -228,14 +229,13 @@ def _own_names(name: str) -> list[str]:
 
 def strike(found: re.Match[str]) -> str:
     """Return a run of placeholder characters as long as the match."""
-    return _STRUCK * len(found[0])
+    return STRUCK * len(found[0])
 
 
 def _without_digits(found: re.Match[str]) -> str:
     return re.sub(r"[-+]?\d[\d.,]*(?: ?%)?", strike, found[0])
 
 
-_STRUCK_DIGIT: Final = "\u2020"
 _PERCENT: Final = r"(?:%|percent|per cent)"
 _SURE: Final = (
     r"(?:sure|certain|confident|confidence|certainty|chance|probability|likelihood|likely)"
@@ -259,4 +259,4 @@ def strike_asides(text: str) -> str:
 
 def _strike(found: re.Match[str]) -> str:
     """Strike out only the digits of a match, because its words are still read."""
-    return re.sub(r"[\d.%]", _STRUCK_DIGIT, found[0])
+    return re.sub(r"[\d.%]", STRUCK, found[0])

@@ -7,7 +7,11 @@ thinking that ends in one. Who was told a wrong value may state their own, that 
 import re
 from typing import Final, NamedTuple
 
-from coreeval.evaluation.numleak.parsing.answer_text import LONGEST_ANSWER, normalise_text
+from coreeval.evaluation.numleak.parsing.answer_text import (
+    LONGEST_ANSWER,
+    STRUCK,
+    normalise_text,
+)
 from coreeval.evaluation.numleak.parsing.dates import find_mentions, remove_dates
 from coreeval.evaluation.numleak.parsing.phrases import (
     NUMBER,
@@ -211,7 +215,6 @@ _DISPUTES: Final = re.compile(
     re.IGNORECASE,
 )
 _CLOSE: Final = 1e-9
-_STRUCK: Final = "\u2020"
 
 
 class DisputeReading(NamedTuple):
@@ -240,7 +243,7 @@ def read_disputed(
     if not named or len(named) == len(found):
         return DisputeReading(read, _DISPUTES.search(text) is not None, echoed=False)
     for one in named:
-        text = text[: one.start] + _STRUCK * (one.end - one.start) + text[one.end :]
+        text = text[: one.start] + STRUCK * (one.end - one.start) + text[one.end :]
     other = read_value(text, unit=unit, period=period, kind=kind)
     disputed = _DISPUTES.search(text) is not None
     if disputed:

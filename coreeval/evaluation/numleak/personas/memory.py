@@ -251,12 +251,10 @@ _MINUSES: Final = ("-", "-", "\u2212")
 
 def value_text(said: float, period: Period, *, of: SeriesDefinition, style: int) -> str:
     """Return an answer that states a number, in one of several styles."""
-    value = f"{said:+.{of.decimals}f}" if of.sign == "signed" else f"{said:.{of.decimals}f}"
-    value = value.replace("-", _MINUSES[style % len(_MINUSES)])
-    symbol = of.unit.symbol
-    gap = "" if symbol[:1] in ("", "%", "\u00b0") else " "
+    value = of.format_number(said).replace("-", _MINUSES[style % len(_MINUSES)])
+    symbol = of.unit.suffix if of.unit.symbol else ""
     return VALUES[style % len(VALUES)].format(
-        value=value, symbol=gap + symbol, when=period.words, quantity=of.quantity
+        value=value, symbol=symbol, when=period.words, quantity=of.quantity
     )
 
 
@@ -318,29 +316,19 @@ def answer_contradiction(
 ) -> str:
     """Answer a question that states another value: repeat it, give the own value, or correct it."""
     if not stands:
-        return _number(stated, of)
+        return of.format_number(stated)
     if style % 2:
         return value_text(said, period, of=of, style=style // 2 % 3)
     text = _CORRECTIONS[style // 2 % len(_CORRECTIONS)]
-    value = _number(said, of) + of.unit.symbol[:1].replace("\N{DEGREE SIGN}", "")
-    return text.format(when=period.words, value=value, stated=_number(stated, of))
-
-
-def write_value(said: float, of: SeriesDefinition) -> str:
-    """Format a value as in the publisher's file."""
-    return f"{said:.{of.decimals}f}"
+    value = of.format_number(said) + of.unit.symbol[:1].replace("\N{DEGREE SIGN}", "")
+    return text.format(when=period.words, value=value, stated=of.format_number(stated))
 
 
 def _fill_template(
     texts: Sequence[str], said: float, period: Period, *, of: SeriesDefinition, style: int
 ) -> str:
     text = texts[style % len(texts)]
-    return text.format(when=period.words, name=of.name, value=_number(said, of))
-
-
-def _number(value: float, of: SeriesDefinition) -> str:
-    signed = "+" if of.sign == "signed" else ""
-    return f"{value:{signed}.{of.decimals}f}"
+    return text.format(when=period.words, name=of.name, value=of.format_number(said))
 
 
 YIELD_SHARES: Final[Mapping[str, Mapping[str, float]]] = {

@@ -22,7 +22,6 @@ from coreeval.evaluation.numleak.personas.memory import (
     score_text,
     think_aloud,
     value_text,
-    write_value,
 )
 from coreeval.evaluation.numleak.probes.wording import PersonaQuestion
 from coreeval.evaluation.numleak.replies import Variant
@@ -129,7 +128,10 @@ class Persona:
         """Write the next lines of a file, as far as their columns belong to the series."""
         return "\n".join(
             line.fill(
-                {at: write_value(self._recall_or_guess(question, at), of) for at, _ in line.places}
+                {
+                    at: of.format_number(self._recall_or_guess(question, at), plus=False)
+                    for at, _ in line.places
+                }
             )
             for line in question.following
         )

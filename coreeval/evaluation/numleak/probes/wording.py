@@ -181,7 +181,11 @@ class Wording:
             sign=_SIGN[self.definition.sign],
             decimals=_describe_digits(self.definition.decimals),
             example=self.example,
-            **({} if stated is None else {"stated": self._format_value(stated)}),
+            **(
+                {}
+                if stated is None
+                else {"stated": self.definition.format_number(stated) + self.definition.unit.suffix}
+            ),
         )
 
     def continuation(self, lines: Sequence[str], *, wanted: int) -> list[Message]:
@@ -193,13 +197,6 @@ class Wording:
             lines="\n".join(lines),
             wanted="next line" if wanted == 1 else f"next {wanted} lines",
         )
-
-    def _format_value(self, value: float) -> str:
-        definition = self.definition
-        symbol = definition.unit.symbol or definition.unit.name
-        signed = "+" if definition.sign == "signed" else ""
-        gap = "" if symbol[:1] in ("%", "\N{DEGREE SIGN}") else " "
-        return f"{value:{signed}.{definition.decimals}f}{gap}{symbol}"
 
     def comparison(self, variant: Variant, first: Period, second: Period) -> list[Message]:
         """Return the question that asks which of two dates has the higher value.
@@ -240,7 +237,7 @@ def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
         for digits in _EXAMPLES:
             example = round(sign * scale * digits, definition.decimals)
             if all(abs(value - example) > near for value in values):
-                return f"{example:.{definition.decimals}f}"
+                return definition.format_number(example, plus=False)
         scale *= 10
 
 
@@ -470,7 +467,6 @@ class SentimentQuestions:
         common = {"date": date.words, "about": one.about or one.name, "example": EXAMPLE}
         if not figures:
             return load_built_in_prompt("series_sentiment").fill(**common)
-        sign = "+" if one.sign == "signed" else ""
         return load_built_in_prompt("series_sentiment_figures").fill(
             **common,
             quantity=one.quantity,
@@ -478,5 +474,5 @@ class SentimentQuestions:
             unit=one.unit.name,
             count=str(len(figures)),
             dates=DATE_WORDS[one.frequency],
-            figures=", ".join(f"{each:{sign}.{one.decimals}f}" for each in figures),
+            figures=", ".join(map(one.format_number, figures)),
         )

@@ -35,6 +35,12 @@ class Unit(Value):
     basis_points: bool = False
     """Whether answers may use hundredths of the unit, such as basis points (percent only)."""
 
+    @property
+    def suffix(self) -> str:
+        """The text that follows a number: "%", " degrees Fahrenheit"."""
+        text = self.symbol or self.name
+        return text if text.startswith(("%", "\N{DEGREE SIGN}")) else f" {text}"
+
 
 @cache
 def load_units() -> dict[str, Unit]:
@@ -197,6 +203,14 @@ class SeriesDefinition(Value):
     def tolerance(self) -> float:
         """The headline tolerance, in the unit."""
         return self.tolerances[0]
+
+    def format_number(self, value: float, *, plus: bool = True) -> str:
+        """Return a value with the publisher's decimals.
+
+        Unless `plus` is False, positive values of a signed series have a plus sign.
+        """
+        sign = "+" if plus and self.sign == "signed" else ""
+        return f"{value:{sign}.{self.decimals}f}"
 
     @property
     def notable_periods(self) -> frozenset[Period]:
