@@ -392,7 +392,7 @@ def is_inside(name: str) -> bool:
 
 def leads_through_link(folder: Path, name: str) -> bool:
     """Return whether a file of a folder, or a folder on the way to it, is a link."""
-    return special_kind_on_way(folder, name) == _LINK
+    return special_kind_on_way(folder, name) == LINK
 
 
 def special_kind_on_way(folder: Path, name: str) -> str:
@@ -405,7 +405,8 @@ def special_kind_on_way(folder: Path, name: str) -> str:
     return ""
 
 
-_LINK = "a link"
+LINK: Final = "a link"
+"""The kind of a link; see `special_kind`."""
 
 
 def special_kind(path: Path) -> str:
@@ -420,7 +421,7 @@ def special_kind(path: Path) -> str:
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return ""
     if stat.S_ISLNK(mode):
-        return _LINK
+        return LINK
     if stat.S_ISFIFO(mode):
         return "a named pipe"
     return "a socket" if stat.S_ISSOCK(mode) else "a device"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from coreeval.config import DatasetConfig
 from coreeval.config.user_files import read_text
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import make_digest
+from coreeval.evaluation.benchmarks.files import make_digest, refuse_special_files
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
     Rows,
@@ -40,12 +40,16 @@ def has_ectsum_texts(path: Path, split: str) -> bool:
 
 
 def iter_calls(path: Path, split: str) -> Iterator[EarningsCall]:
-    """Yield the transcripts of a split with their summaries, sorted by name."""
+    """Yield the transcripts of a split with their summaries, sorted by name.
+
+    Raises:
+        DatasetError: a link leads out of the folder.
+    """
     for call in sorted((path / split / CALLS).glob("*.txt")):
+        both = (call, path / split / SUMMARIES / call.name)
+        refuse_special_files(path, both)
         try:
-            document, summary = (
-                read_text(one) for one in (call, path / split / SUMMARIES / call.name)
-            )
+            document, summary = map(read_text, both)
         except (OSError, UnicodeDecodeError) as error:
             yield EarningsCall(call.stem, "", "", f"{call.name} cannot be read: {error}")
             continue

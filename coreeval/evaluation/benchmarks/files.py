@@ -21,6 +21,7 @@ from coreeval.config.user_files import is_utf16, iter_raw_lines, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.rows import make_bad_row
 from coreeval.schema import BadRow
+from coreeval.tools.files import LINK, special_kind, special_kind_on_way
 
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 20
@@ -95,6 +96,41 @@ def file_digest(paths: Iterable[Path]) -> str:
             while piece := file.read(CHUNK):
                 digest.update(piece)
     return digest.hexdigest()
+
+
+def refuse_special_files(root: Path, paths: Iterable[Path]) -> None:
+    """Raise an error for a link that leads out of a benchmark's folder, or a pipe or device in it.
+
+    The folder comes from others, who could name a private file of the user by a link. The folder
+    itself may be a link.
+
+    Args:
+        root: The folder, or the only file.
+        paths: Files in the folder; they need not exist.
+
+    Raises:
+        DatasetError: there is one.
+    """
+    for path in paths:
+        kind = special_kind_on_way(root, str(path.relative_to(root)))
+        if kind == LINK and _resolve(path).is_relative_to(root.resolve()):
+            kind = special_kind(_resolve(path))
+        if kind:
+            raise DatasetError(
+                "a link in the dataset's folder points outside it"
+                if kind == LINK
+                else f"the dataset's folder contains {kind}",
+                where=ascii(str(path)),
+                hint="replace it by the file, or remove it; `hf download --repo-type dataset NAME "
+                "--local-dir FOLDER` fetches files without links",
+            )
+
+
+def _resolve(link: Path) -> Path:
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):  # it leads to itself
+        return link.parent
 
 
 def make_digest(

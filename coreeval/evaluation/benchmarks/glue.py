@@ -21,7 +21,12 @@ from typing import NamedTuple
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import display_path, make_digest, read_lines
+from coreeval.evaluation.benchmarks.files import (
+    display_path,
+    make_digest,
+    read_lines,
+    refuse_special_files,
+)
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
     Rows,
@@ -81,6 +86,7 @@ def _places(
     places = inside(config)
     there = {split: place for split, place in places.items() if place.path.is_file()}
     if there:
+        refuse_special_files(root, (path for place in there.values() for path in place if path))
         return there
     names = ", ".join(dict.fromkeys(place.path.name for place in places.values()))
     wrong = (
@@ -148,6 +154,7 @@ def _cluster_by_sentence(path: Path, names: list[str]) -> Callable[[Mapping[str,
 
     def first(sentence: str) -> str:
         while (other := tied.get(sentence, sentence)) != sentence:
+            tied[sentence] = tied.get(other, other)  # halves the way for the next one
             sentence = other
         return sentence
 

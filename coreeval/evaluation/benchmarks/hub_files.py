@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.files import refuse_special_files
 from coreeval.tools.files import is_inside
 
 READERS_OF_OTHER_FILES: Final = ("h5py", "lance", "pyiceberg")
@@ -65,32 +66,14 @@ def _find_root(path: str) -> str:
     """
     if Path(path).is_dir():
         folder = Path(path).resolve()
-        _refuse_links_out(folder)
+        walked = ((Path(at), names + files) for at, names, files in os.walk(folder))
+        inside = (at / name for at, names in walked for name in names)
+        refuse_special_files(folder, filter(Path.is_symlink, inside))
         return str(folder)
     name = path.removeprefix("hf://")
     if name.startswith("buckets/"):
         return f"hf://{name}"
     return f"hf://datasets/{name.removeprefix('datasets/')}"
-
-
-def _refuse_links_out(folder: Path) -> None:
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            place = Path(parent, name)
-            if place.is_symlink() and not _resolve(place).is_relative_to(folder):
-                raise DatasetError(
-                    "a link in the dataset's folder points outside it",
-                    where=ascii(str(place)),
-                    hint="replace the link by the file, or remove it; `hf download --repo-type "
-                    "dataset NAME --local-dir FOLDER` fetches files without links",
-                )
-
-
-def _resolve(link: Path) -> Path:
-    try:
-        return link.resolve()
-    except (OSError, RuntimeError):  # it leads to itself
-        return link.parent
 
 
 def _is_below(base_path: str, root: str) -> bool:

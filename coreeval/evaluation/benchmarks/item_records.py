@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import BadRecord, parse_object, read_lines
+from coreeval.evaluation.benchmarks.files import (
+    BadRecord,
+    parse_object,
+    read_lines,
+    refuse_special_files,
+)
 from coreeval.evaluation.benchmarks.json_elements import iter_json_elements
 from coreeval.evaluation.benchmarks.rows import find_id_defect, make_bad_row
 from coreeval.schema import BadRow, Item
@@ -35,13 +40,14 @@ def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
     """Return the file of a split: the path itself if it is a file, else the first existing name.
 
     Raises:
-        DatasetError: there is no such file.
+        DatasetError: there is no such file, or a link leads out of the folder.
     """
     if path.is_file():
         return path
     wanted = [name.replace(PLACE, split) for name in names]
     for place in (path / f"{name}{suffix}" for name in wanted for suffix in SUFFIXES):
         if place.is_file():
+            refuse_special_files(path, [place])
             return place
     raise DatasetError(
         f"there is no file for the split {split!r}",

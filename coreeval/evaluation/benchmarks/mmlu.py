@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import arrow, tables
-from coreeval.evaluation.benchmarks.files import display_path, make_digest
+from coreeval.evaluation.benchmarks.files import display_path, make_digest, refuse_special_files
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
     RowOrBad,
@@ -39,6 +39,7 @@ def _locate(config: DatasetConfig) -> dict[str, list[Path]]:
         return {config.split: [root]} if root.suffix == _ENDING else {}
     found = dict[str, list[Path]]()
     for path in sorted([*root.glob(f"*{_ENDING}"), *root.glob(f"*/*{_ENDING}")]):
+        refuse_special_files(root, [path])
         split = path.parent.name if path.parent != root else _split_in_name(path.stem)
         found.setdefault(split, []).append(path)
     return found

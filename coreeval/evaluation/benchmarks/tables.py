@@ -20,6 +20,7 @@ from coreeval.evaluation.benchmarks.files import (
     make_digest,
     parse_object,
     read_lines,
+    refuse_special_files,
 )
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
@@ -134,7 +135,7 @@ def locate_files(config: DatasetConfig, suffix: str) -> dict[str, list[Path]]:
     `test.csv`, or `test-00000-of-00002.csv` and the parts that follow.
 
     Raises:
-        DatasetError: there are no files, or a part is missing.
+        DatasetError: there are no files, a part is missing, or a link leads out of the folder.
     """
     root, split = Path(config.path), config.split
     if root.is_file():
@@ -144,6 +145,7 @@ def locate_files(config: DatasetConfig, suffix: str) -> dict[str, list[Path]]:
         raise DatasetError("there is no such file or folder", where=str(root), hint=hint)
     found: dict[str, list[Path]] = {}
     for path in sorted(root.glob(f"*{suffix}")):
+        refuse_special_files(root, [path])
         shard = _SHARD.fullmatch(path.name.removesuffix(suffix))
         found.setdefault(shard[1] if shard else path.name.removesuffix(suffix), []).append(path)
     if not found:

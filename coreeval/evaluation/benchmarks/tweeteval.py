@@ -14,7 +14,13 @@ from typing import NamedTuple
 from coreeval.config import DatasetConfig
 from coreeval.config.user_files import iter_raw_lines, open_file
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import TextLine, display_path, make_digest, read_lines
+from coreeval.evaluation.benchmarks.files import (
+    TextLine,
+    display_path,
+    make_digest,
+    read_lines,
+    refuse_special_files,
+)
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
     RowOrBad,
@@ -68,9 +74,11 @@ def folders(config: DatasetConfig) -> dict[str, Path]:
     if _has_texts(root) and config.target == ALL_TARGETS:
         hint = f"give the folder above it, or set dataset.target: {_spell_target(root.name)}"
         raise DatasetError("this folder has one target, not all", where=str(root), hint=hint)
-    if _has_texts(root):
-        return {_spell_target(config.target or ""): root}
-    return _by_target(root, config)
+    own = {_spell_target(config.target or ""): root}
+    found = own if _has_texts(root) else _by_target(root, config)
+    read = {root, *found.values()}
+    refuse_special_files(root, (path for folder in read for path in folder.glob("*.txt")))
+    return found
 
 
 def _by_target(root: Path, config: DatasetConfig) -> dict[str, Path]:

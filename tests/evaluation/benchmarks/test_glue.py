@@ -142,3 +142,12 @@ def test_pairs_tied_by_a_shared_sentence_are_one_cluster(tmp_path: Path) -> None
     (tmp_path / "msr_paraphrase_test.txt").write_text("\n".join([head, *lines]) + "\n")
     first, second, third, fourth = (each.cluster for each in read("mrpc", tmp_path, MRPC).samples)
     assert first == fourth != second == third
+
+
+@pytest.mark.timeout(30)
+def test_a_long_chain_of_sentences_is_one_cluster_in_bounded_time(tmp_path: Path) -> None:
+    head = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+    rows = [f"1\ta{at + 1}\ta{at}\tx\ty" for at in range(40_000)]  # each way took minutes
+    put(tmp_path / "train.tsv", "\n".join([head, *rows]))
+    found = read("mrpc", tmp_path, load_task("mrpc"), split="train")
+    assert {sample.cluster for sample in found.samples} == {"a40000"}
