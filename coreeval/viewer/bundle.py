@@ -33,6 +33,7 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape
 from coreeval.viewer.catalog import RunCatalog
 from coreeval.viewer.rendering import build_run_url
+from coreeval.viewer.run_pages import REPORT_PAGE_POLICY
 from coreeval.viewer.sample_list import PAGE_SIZE
 
 MOST_SAMPLES: Final = 1000
@@ -53,6 +54,11 @@ _ADDRESS: Final = re.compile(rb' (href|src)="(/[^"]*)"')
 _HTMX: Final = re.compile(rb'\s+hx-[a-z-]+="[^"]*"')
 _FOLDER_VALUE: Final = re.compile(rb'"(?:[A-Za-z]:)?[/\\][^"\n]*[/\\]([^"/\\\n]+)"')
 """A path in the settings of a run, from the root of its machine."""
+_REPORT_HEAD: Final = (
+    '<!doctype html>\n<meta charset="utf-8">\n'
+    f'<meta http-equiv="Content-Security-Policy" content="{REPORT_PAGE_POLICY}">\n'
+).encode()
+"""Stands before a report, which the server sends with this policy: the run may be of others."""
 _PLACE_PARAMETERS: Final = frozenset({"after", "before", "page"})
 
 
@@ -227,6 +233,8 @@ class BundleWriter:
         if not name.startswith("static/"):
             for folder in self.plan.folders:
                 content = content.replace(f"{escape(folder)}/".encode(), b"\xe2\x80\xa6/")
+        if name == "report.html":
+            content = _REPORT_HEAD + content
         if name == "report.json":
             content = _FOLDER_VALUE.sub(b'"\xe2\x80\xa6/\\1"', content)
         file = self.folder / name

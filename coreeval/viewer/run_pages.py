@@ -245,11 +245,13 @@ def _measure_rejections(overview: Overview, name: str) -> Score:
 
 
 MEANINGS = {"outcomes": OUTCOMES, "rungs": RUNGS, "states": STATES, "steps": STEPS}
-REPORT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+REPORT_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+    "base-uri 'none'"
 )
 """A report has inline styles but no scripts, and fetches nothing."""
+REPORT_POLICY = f"{REPORT_PAGE_POLICY}; frame-ancestors 'none'"
+"""The same as a header, which alone can forbid frames."""
 
 
 def show_run(request: Request) -> Response:

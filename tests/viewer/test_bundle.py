@@ -50,6 +50,20 @@ def test_a_bundle_names_no_folder_of_this_machine(finished: Finished, tmp_path: 
     assert "/static/" not in said.replace("../static/", "")
 
 
+def test_the_report_of_somebody_elses_run_runs_no_script(
+    finished: Finished, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "runs" / "theirs"
+    shutil.copytree(finished.first, theirs)
+    (theirs / "report.html").write_text("<script>alert(document.domain)</script>")
+    said = (write_bundle_of(theirs, tmp_path / "pages") / "report.html").read_text()
+    policy, _, rest = said.partition("<script>")
+    assert rest == "alert(document.domain)</script>"  # not one character of it stands before
+    assert policy.startswith("<!doctype html>")
+    assert 'http-equiv="Content-Security-Policy" content="default-src \'none\';' in policy
+    assert "script-src" not in policy
+
+
 def test_a_bundle_replaces_itself_and_nothing_else(made: Made, tmp_path: Path) -> None:
     folder = write_bundle_of(made.files.root, tmp_path / "pages")
     before = read_all(folder)
