@@ -59,7 +59,7 @@ def evaluate(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask targets about a run's arms, skipping what they answered."""
+    """Ask targets about a run's arms, skipping what they have already answered."""
     if dry_run:
         with_trusted_endpoints(
             trust_endpoints, lambda: _show_estimate(run, target or [], budget, as_json)

@@ -39,7 +39,8 @@ SHOWN = 50
 """Default number of samples in the readable list."""
 
 SampleArgument = Annotated[
-    str | None, typer.Argument(metavar="SAMPLE", help="A sample's id; lists all samples if absent.")
+    str | None,
+    typer.Argument(metavar="SAMPLE", help="A sample's id; if omitted, all samples are listed."),
 ]
 OutcomeOption = Annotated[
     list[str] | None,

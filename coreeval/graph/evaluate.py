@@ -114,9 +114,9 @@ def _refuse_other(target: TargetConfig, known: TargetConfig) -> None:
     """Raise an error if a target's settings differ from those of the run's target of that name."""
     if target not in (known, TargetConfig(model=known.model)):
         raise ConfigError(
-            f"the run has a target {target.model!r} with other settings",
+            f"the run has a target {target.model!r} with different settings",
             where="--target",
-            hint="answers are stored by target name; start another run to use other settings",
+            hint="answers are stored by target name; start another run to use different settings",
         )
 
 

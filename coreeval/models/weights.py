@@ -160,7 +160,7 @@ def _fetch(name: str, said: str) -> Weights:
         )
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
         raise UsageError(
-            f"the hub did not give {said!r}: {str(error).splitlines()[0]}",
+            f"the hub did not return {said!r}: {str(error).splitlines()[0]}",
             where=name,
             hint="check its name and the connection, or name a folder",
         ) from None

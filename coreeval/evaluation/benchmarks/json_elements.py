@@ -70,9 +70,9 @@ def _describe(error: Exception) -> str:
 def _no_list_error(path: Path, key: str | None) -> DatasetError:
     if key is None:
         hint = "a list of objects is expected, as in [{...}, {...}]"
-        return DatasetError("the file holds no JSON list", where=str(path), hint=hint)
+        return DatasetError("the file contains no JSON list", where=str(path), hint=hint)
     hint = f'an object with a list is expected, as in {{"{key}": [{{...}}, {{...}}]}}'
-    return DatasetError(f"the file holds no list {key!r}", where=str(path), hint=hint)
+    return DatasetError(f"the file contains no list {key!r}", where=str(path), hint=hint)
 
 
 class _BufferedText:

@@ -182,7 +182,7 @@ def test_broken_lines_cost_only_themselves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "holds no JSON list"),
+        ("{}", "contains no JSON list"),
         ("[", "is not valid JSON"),
         ("[]", "none of"),
         ('[{"input": ""}]', "output is missing|input is empty"),

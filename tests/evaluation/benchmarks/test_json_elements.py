@@ -53,8 +53,8 @@ def collect(path: Path, found: list[object]) -> None:
         (b"[1,]", 1, "Expecting value"),
         (b'[1, "\xff"]', 0, "it is not UTF-8"),
         (b"[" * 100_000, 0, "nested too deep"),
-        (b"{}", 0, "holds no JSON list"),
-        (b"", 0, "holds no JSON list"),
+        (b"{}", 0, "contains no JSON list"),
+        (b"", 0, "contains no JSON list"),
     ],
 )
 def test_a_file_that_is_no_list_says_why(

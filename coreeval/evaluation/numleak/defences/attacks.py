@@ -116,7 +116,7 @@ def _read_own_words(given: InstructionConfig) -> str | None:
         ) from None
     if not text:
         raise ConfigError(
-            f"the file of {given.name!r} is empty: it would be no instruction at all",
+            f"the file of {given.name!r} is empty, so it is not an instruction",
             where=given.file,
             hint="write the words into it; the control without instructions is called none",
         )

@@ -227,7 +227,10 @@ class SeriesDefinition(Value):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if not self.tolerances:
-            raise ValueError(f"tolerances: say how near counts as right, in {self.unit.name}")
+            raise ValueError(
+                "tolerances is missing: give the largest error that counts as right, in "
+                f"{self.unit.name}"
+            )
         _ = self.notable_periods
         return self
 

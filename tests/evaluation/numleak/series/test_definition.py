@@ -154,7 +154,7 @@ def test_an_unknown_key_is_told_its_neighbour(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"unit": "percentage"}, "there is no unit 'percentage'"),
-        ({"unit": "ppm"}, "say how near counts as right, in parts per million"),
+        ({"unit": "ppm"}, "error that counts as right, in parts per million"),
         ({"tolerances": [0.25, 0]}, "a tolerance is above zero"),
         ({"notable": {"1987-Q4": "a crash"}}, "'1987-Q4' is not a date of a monthly series"),
         ({"source": {"format": "csv"}}, "a source has a url or a path"),
