@@ -130,10 +130,10 @@ def _line(run: "RunSummary") -> str:
 def _where_to_look(runs: "list[RunSummary]") -> Iterator[str]:
     first = runs[0]
     yield "Where to look:"
-    yield f"  all of it, to click  {command('view', first.run_dir)}"
-    yield f"  one sample's story   {command('trace', first.run_dir, _find_example(first))}"
-    yield f"  all outcomes          {command('trace', first.run_dir)}"
-    yield f"  the dataset          {brief(first.run_dir / 'dataset')} (parquet)"
+    yield f"  everything in a browser   {command('view', first.run_dir)}"
+    yield f"  the history of a sample   {command('trace', first.run_dir, _find_example(first))}"
+    yield f"  all outcomes              {command('trace', first.run_dir)}"
+    yield f"  the dataset               {brief(first.run_dir / 'dataset')} (parquet)"
     yield "  the reports"
     for run in runs:
         yield f"    {run.manifest.task:<9} {brief(run.run_dir / 'report.html')}"
