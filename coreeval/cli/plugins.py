@@ -24,7 +24,7 @@ def plugins(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the plugins that installed packages offer, or check a class."""
+    """List the plugins that installed packages offer."""
     from coreeval.api.plugins import list_plugins
 
     document: Document = list_plugins(plugin, check=check).document

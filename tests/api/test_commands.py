@@ -111,7 +111,9 @@ def test_a_cassette_without_texts_needs_the_benchmark(shell: Shell, finished: Pa
 
 def _write_news(folder: Path) -> None:
     folder.mkdir()
-    for day, title in enumerate(("Ferry Board opens a quay", "Sailors sue the Ferry Board"), start=9):
+    for day, title in enumerate(
+        ("Ferry Board opens a quay", "Sailors sue the Ferry Board"), start=9
+    ):
         line = gkg_line(title=title, url=f"https://a.example/{day}")
         write(folder / f"{day}.csv", line)
 
@@ -234,7 +236,7 @@ async def test_a_prompt_is_tried_on_two_models(
                  models[0], "--model", models[1], "--limit", "2", but=("samples", "totals"))  # fmt: skip
     totals = read_document(asked)["totals"]
     assert asked.summary.startswith(f"extractor: {sum(each['valid'] for each in totals)} of 4")
-    assert set(asked.table["contender"]) == set(models)
+    assert {str(name).partition(",")[0] for name in asked.table["contender"]} == set(models)
     assert len(set(asked.table["sample"])) == 2
     assert sum(map(bool, asked.table["valid"])) >= 2
 
