@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # pip would compile all 22,000 files of the packages, which takes four times as long as the rest; Python compiles what it imports.
 INSTALL := -m pip install --quiet --no-compile --constraint constraints.txt
 
-.PHONY: demo test test-extras check fix lock audit sbom dist image site gallery clean
+.PHONY: demo test test-extras check fix lock audit sbom dist image site gallery pictures clean
 
 demo: .venv/demo
 	$(BIN)/coreeval demo
@@ -90,6 +90,11 @@ site: .venv/site/ready build/gallery/audit.html
 # The pages that docs/gallery.md links. `make site` only builds them if they are missing.
 gallery: .venv/ready
 	$(BIN)/python -m scripts.gallery build/gallery
+
+# The pictures in docs/images, taken anew with Chromium.
+BROWSER ?= chromium
+pictures: .venv/ready
+	$(BIN)/python -m scripts.pictures $(BROWSER)
 
 build/gallery/audit.html: | .venv/ready
 	$(BIN)/python -m scripts.gallery build/gallery

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "build" / "gallery"
 HOMEPAGE: str = runpy.run_path(str(ROOT / "coreeval" / "project.py"))["HOMEPAGE"]
 _NAMED = re.compile(r"\[(?:docs/)?(?P<page>\w+)\.md\]\((?P=page)\.md(?P<anchor>#[\w-]+)?\)")
+_INLINE_CODE = re.compile(r"(?<!<pre>)<code>[^<]*</code>")
+_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 _OUTSIDE = re.compile(r"\[(?P<text>[^\]\n]+)\]\(\.\./(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 
 
@@ -52,6 +54,15 @@ def on_page_markdown(markdown: str, config: MkDocsConfig, **_: object) -> str:
         return f"[{titles.get(page, page)}]({page}{found['anchor'] or ''})"
 
     return _OUTSIDE.sub(_resolve, _NAMED.sub(name, markdown))
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Keep each option of a command on one line: browsers break lines after a hyphen."""
+
+    def keep(found: re.Match[str]) -> str:
+        return _OPTION.sub(r'<span class="option">\g<0></span>', found[0])
+
+    return _INLINE_CODE.sub(keep, html)
 
 
 def _iter_titles(nav: object) -> Iterator[tuple[str, str]]:
