@@ -21,8 +21,8 @@ def batch_lines(found: "BatchSummary | None") -> Iterator[str]:
     done = sum(each.state == "collected" for each in found.batches)
     saved = f", saved {_format_usd(found.saved_usd)}" if found.saved_usd else ""
     more = f", may save {_format_usd(found.expected_usd)} more" if found.expected_usd else ""
-    opened = f"{len(found.open)} open with {format_quantity(found.open_calls, 'call')}"
-    yield f"batches: {opened}, {done} ended{saved}{more}"
+    opened = f"{len(found.open)} open with {format_quantity(found.open_calls, 'call')}, "
+    yield f"batches: {opened if found.open else ''}{done} ended{saved}{more}"
     yield from (f"  {_describe_batch(each)}" for each in found.open[:SHOWN])
     if len(found.open) > SHOWN:
         yield f"  and {len(found.open) - SHOWN} more; --json lists them all"

@@ -133,7 +133,8 @@ def _life(now: "RunStatus") -> Iterator[str]:
     """Yield who works on the run, its speed and cost, and what it is waiting for."""
     sign, pulse = now.sign, now.pulse
     if now.ended_at:
-        yield f"started {now.created_at}, ended {now.ended_at}"
+        until = "waiting since" if now.status == "waiting" else "ended"
+        yield f"started {now.created_at}, {until} {now.ended_at}"
     elif sign:
         who = f"process {sign.pid} on {sign.host}"
         yield f"last activity {format_span(sign.age_s)} ago, from {who}"
@@ -142,6 +143,8 @@ def _life(now: "RunStatus") -> Iterator[str]:
         yield ", ".join([f"{pulse.stage}{share}", *pace_parts(pulse)])
         yield from (f"  {words}" for words in worker_lines(pulse.workers))
     spent = [*spend_parts(now.spend), *forecast_parts(pulse.cost if pulse else None)]
+    if now.batches and now.batches.open and now.spend.reserved_usd:
+        spent.append(f"of which {now.spend.reserved_usd:.4g} reserved for calls without an answer")
     yield from (f"spent: {words}" for words in [", ".join(spent)] if words)
     yield from _cache_lines(now.cache_use)
     if now.stalled and pulse:

@@ -57,8 +57,8 @@ class DatasetConfig(Section):
     `finqa`, `ectsum`, `jsonl`, `csv`, `tsv`, `parquet`, `hf` (extra `hf`), or a plugin's as
     `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str
-    """A folder or file. For `hf`: the name of the dataset, or a folder with its files, without
-    links that lead out of it."""
+    """A folder or file; links in the folder may not lead out of it. For `hf`: the name of the
+    dataset, or a folder with its files."""
     split: SplitName = "test"
     """The split that is refreshed."""
     train_split: SplitName = "train"

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from coreeval.config import PriceConfig
 from coreeval.errors import CoreEvalError, ModelUnusable
 from coreeval.graph.batch_models import BatchModel, BatchModels
-from coreeval.graph.batch_sender import BatchSender, describe_state
+from coreeval.graph.batch_sender import BATCH_STAGE, BatchSender, describe_state
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run_context import RunContext
 from coreeval.models.batch_dispatch import Batching, dump_outcome, find_batch_charge
@@ -30,7 +30,6 @@ from coreeval.tools.stores.batch_records import (
 )
 from coreeval.tools.stores.call_batches import CallBatches
 
-BATCH_STAGE: Final = "batches"
 KEPT_TOGETHER: Final = 200
 """The number of answers per commit."""
 READ_TRIES: Final = 3

@@ -27,6 +27,7 @@ from coreeval.tools.stores.batch_records import (
 )
 from coreeval.tools.stores.call_batches import CallBatches
 
+BATCH_STAGE: Final = "batches"
 CREATE_TRIES: Final = 3
 FULL_FOR: Final = timedelta(hours=24)
 """How long smaller batches are sent after a batch exceeded the queue limit."""
@@ -284,7 +285,7 @@ class BatchSender:
 
     async def _note_sent(self, batch: Batch, state: BatchState) -> Batch:
         note = f"{format_quantity(batch.total, 'call')} of {batch.model} sent as a batch"
-        self._run.tell(self._run.stage, note=note)
+        self._run.tell(BATCH_STAGE, note=note)
         now = self._run.now().isoformat(timespec="seconds")
         sent = {"state": "sent", "provider_id": state.provider_id, "sent_at": now}
         return await self._batches.update(batch, sent | describe_state(state))

@@ -232,8 +232,8 @@ async def test_a_prompt_is_tried_on_two_models(
 ) -> None:
     models = ["openai:good", "openai:two"]
     asked = coreeval.try_prompt(served, role="extractor", models=models, limit=2)
-    require_same(shell, asked, "prompts", "try", served, "--role", "extractor", "--model",
-                 models[0], "--model", models[1], "--limit", "2", but=("samples", "totals"))  # fmt: skip
+    arguments = ["--role", "extractor", "--model", models[0], "--model", models[1], "--limit", "2"]
+    require_same(shell, asked, "prompts", "try", served, *arguments, but=("samples", "totals"))
     totals = read_document(asked)["totals"]
     assert asked.summary.startswith(f"extractor: {sum(each['valid'] for each in totals)} of 4")
     assert {str(name).partition(",")[0] for name in asked.table["contender"]} == set(models)

@@ -1,15 +1,18 @@
 """Whole runs through the batch APIs of both providers, over the wire and from a schedule."""
 
 import pytest
+from starlette.testclient import TestClient
 
 from coreeval.graph.execute import RunHooks
-from coreeval.graph.run import refresh
+from coreeval.graph.run import refresh, resume
 from coreeval.runs.status import read_status
+from coreeval.viewer.app import create_app
 from tests.cli.kit import Shell
 from tests.graph.kit import Lab, Undisturbed
 from tests.graph.test_batch_rounds import FEW, PRICE
 from tests.support.batch_server import digest_of
 from tests.support.wire import Prompted
+from tests.viewer.test_run_pages import HERE, words_of
 
 IN_BATCHES = {"concurrency": 4, "batch": {"live_below": 0}, "budget_usd": 50.0}
 MOST_LOOKS = 30
@@ -74,6 +77,34 @@ def test_roles_are_asked_in_batches_and_a_target_without_them_live_in_the_same_r
     assert set(lab.server.paid_bodies.values()) == {1}
     cost = lab.manifest.cost
     assert (cost.unknown_usd, cost.billed_calls) == (0, len(live) + len(bodies))
+
+
+def test_status_and_the_page_of_a_run_show_what_it_waits_for(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = {"model": "openai:scripted", "base_url": lab.server.url, "price": PRICE}
+    lab.write(models={"default": model}, run=IN_BATCHES)
+    root, shell = lab.files.root, Shell(lab.folder, capsys)
+    assert refresh(lab.config, limit=FEW, run_dir=root).manifest.status == "waiting"
+    key = f"{root.parent.name}.{root.name}"
+    client = TestClient(create_app([root]), base_url=HERE)
+    reserved = lab.manifest.cost.unknown_usd
+    text, page = shell("status", root).out, words_of(client.get(f"/run/{key}").text)
+    assert ", waiting since 20" in text and "waiting since 20" in page
+    assert f"{reserved:.4g} of 50 USD, of which {reserved:.4g} reserved for calls" in text
+    assert "batches: 1 open with 3 calls, 0 ended" in text and "1 open with 3 calls" in page
+    assert "openai:scripted: 0 of 3 calls done, validating" in text
+
+    finish_waiting(lab)
+    text, page = shell("status", root).out, words_of(client.get(f"/run/{key}").text)
+    ended = len(lab.server.batches)
+    assert ", ended 20" in text and f"batches: {ended} ended, saved 0." in text
+    assert "reserved" not in text and "None open;" in page
+
+
+def finish_waiting(lab: Lab) -> None:
+    done = resume(lab.files.root, around=RunHooks(waits=True, first_look_s=0.01))
+    assert done.manifest.status == "complete"
 
 
 def test_a_schedule_looks_until_its_batches_have_come_and_releases(
