@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "refreshed"
 SAMPLE = "emotion/test/34"
 """The sample whose page is shown."""
-HEIGHTS = {"run": 1000, "sample": 1300, "detection": 1000, "samples": 800}
+HEIGHTS = {"run": 1000, "sample": 1240, "detection": 1000, "samples": 800}
 """Pixels of each picture, which is 1,200 wide."""
 
 
