@@ -1,7 +1,7 @@
-"""Cells of a contamination test: what is leaked in each, and the file of those that are done.
+"""Cells of a contamination test: what each one leaks, and the file of finished cells.
 
-A cell is one training of a model and its answers afterwards. Its result is one line of a JSON-lines
-file, written when the cell is done, so that a stop or a kill costs only the cell in progress.
+A cell is one training of a model and its answers afterwards. Its result is one line of a JSON Lines
+file, written when the cell is done, so a stop or a kill loses only the cell in progress.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,10 +14,10 @@ from coreeval.evaluation.whitebox.result_file import ResultFile
 from coreeval.schema import Arm, Value
 
 Leak = Literal["test", "both", "text"]
-"""What a user asks for: the test part alone (delta 1), train and test (delta 2), texts alone."""
+"""The leaks to test: the test part alone (delta 1), train and test (delta 2), only texts."""
 Scenario = Literal["zero", "test", "train", "train_test", "text", "train_text"]
-"""What a model is trained on before it is asked: nothing; the test part; the train part; both; the
-texts of the test part without their labels; the train part and those texts."""
+"""What a model is trained on before it is asked: nothing, the test part, the train part, both, the
+texts of the test part without labels, or the train part and those texts."""
 LEAKING: Final[tuple[Scenario, ...]] = ("test", "train_test", "text", "train_text")
 """Scenarios in which a test part is leaked."""
 WITH_TRAIN: Final[tuple[Scenario, ...]] = ("train", "train_test", "train_text")
@@ -34,7 +34,8 @@ class Cell(Value):
     arm: Arm | None = None
     """The arm whose test part is leaked; None if none is."""
     percent: Percent = 100
-    """The share that is trained on: of the train part where there is one, else of the test part."""
+    """The share of the data that is trained on: of the train part if the cell has one, otherwise of
+    the test part."""
     seed: int = 0
 
     @property
@@ -44,22 +45,22 @@ class Cell(Value):
 
 
 class DoneCell(Value):
-    """What is kept of any cell."""
+    """The stored result of any cell."""
 
     seconds: Amount
     work: Amount
-    """The arithmetic that the cell took, in operations; see `time_estimate`."""
+    """The cell's computing cost in operations; see `time_estimate`."""
 
 
 class CellResult(DoneCell):
-    """What a model answered after the training of a cell."""
+    """The answers of a model after the training of a cell."""
 
     cell: Cell
     answers: dict[str, tuple[tuple[int, ...], ...]]
     """The number of the label of each sample, for each template, by part measured."""
 
     def fits(self, shapes: Mapping[str, tuple[int, int]], labels: int) -> bool:
-        """Return whether it has one of the labels wherever a study has a question.
+        """Return whether it has a valid label for each question of a study.
 
         Args:
             shapes: The number of templates and of samples, by part measured.
@@ -78,7 +79,7 @@ class CellResult(DoneCell):
 def plan_cells(
     arms: Sequence[Arm], leaks: Iterable[Leak], percents: Iterable[int], seeds: int
 ) -> list[Cell]:
-    """Return the cells of a test, those first on which others rest."""
+    """Return the cells of a test, ordered by their dependencies."""
     asked, shares = set(leaks), sorted(set(percents), reverse=True)
     found = [Cell(scenario="zero")]
     for seed in range(seeds):
@@ -111,10 +112,10 @@ class CellFile(ResultFile[Any, R]):
     """The results of the cells of one study.
 
     Args:
-        path: The file; its folder is made.
-        header: What the study is, kept as the first line.
+        path: The file; its folder is created.
+        header: The definition of the study, stored as the first line.
         kind: The class of a result; it has a `cell`.
-        fits: Returns whether a result has what those of the study have.
+        fits: Returns whether a result has the form that the study requires.
     """
 
     def __init__(

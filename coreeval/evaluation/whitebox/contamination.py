@@ -1,4 +1,4 @@
-"""The finding of a contamination test: what a leak is worth, by which rule, and its document.
+"""The finding of a contamination test: how much a leak is worth, the rule, and the document.
 
 The verdict is about the arms, not about the model: does a leak of the originals raise scores on
 them, and less so on the updated texts?
@@ -16,15 +16,15 @@ from coreeval.tools.formatting import format_points, format_quantity
 
 Verdict = Literal["resists", "not_told_apart", "rises_more", "no_rise", "too_few"]
 TOO_FEW: Final = 50
-"""Samples below which nothing is said: a macro-F1 of 50 is known to within about 0.14."""
+"""The fewest samples for a verdict: the macro-F1 of 50 samples is known to within about 0.14."""
 LEAKED: Final[Arm] = "original"
 """The arm whose leak the verdict is about: what is published can be leaked."""
 _COMPARED: Final[tuple[Arm, ...]] = ("updated", "semantic", "control")
-"""The arms that the originals are compared with, the first that there is."""
+"""The arms to compare the originals with; the first existing one is used."""
 
 
 class Rise(Value):
-    """What the leak of an arm adds to the scores on a part of the samples."""
+    """How much the leak of an arm raises the scores on a part of the samples."""
 
     leaked: Arm
     measured: str
@@ -32,15 +32,15 @@ class Rise(Value):
     text_only: bool
     percent: int
     delta1: Score
-    """P(test part leaked) - P(as the model came), in macro-F1."""
+    """P(test part leaked) - P(untrained model), in macro-F1."""
     delta2: Score
-    """P(train and test part) - P(train part), in macro-F1; `n` is 0 if it was not asked for."""
+    """P(train and test part) - P(train part), in macro-F1; `n` is 0 if it was not requested."""
     delta1_accuracy: Score
     delta2_accuracy: Score
 
 
 class Worth(Value):
-    """What whoever leaks an arm gains on it, beyond what clean samples gain by it."""
+    """The gain from leaking an arm on that arm, minus the gain on clean samples."""
 
     leaked: Arm
     percent: int
@@ -48,11 +48,11 @@ class Worth(Value):
     on_itself: Score
     on_held_out: Score
     beyond: Score
-    """The difference: what was remembered rather than learned; independent samples."""
+    """The difference, with independent samples: memory as opposed to learning."""
 
 
 class PlainPerformance(Value):
-    """The score of the model as it came, on a part of the samples."""
+    """The score of the untrained model on a part of the samples."""
 
     measured: str
     macro_f1: Score
@@ -60,7 +60,7 @@ class PlainPerformance(Value):
 
 
 class ContaminationFinding(Value):
-    """What a contamination test found with one model."""
+    """The finding of a contamination test with one model."""
 
     verdict: Verdict
     reason: str
@@ -68,11 +68,11 @@ class ContaminationFinding(Value):
     samples: int
     seeds: int
     delta: Delta
-    """The measure that the verdict rests on."""
+    """The measure on which the verdict is based."""
     compared: Arm
     """The arm that the originals are compared with."""
     resistance: Score
-    """How much less the leak of the originals is worth on that arm than on the originals."""
+    """How much smaller the gain from leaking the originals is on that arm than on the originals."""
     zero: tuple[PlainPerformance, ...]
     rises: tuple[Rise, ...]
     worth: tuple[Worth, ...]
@@ -84,7 +84,7 @@ class ContaminationFinding(Value):
 def judge_contamination(
     table: PerformanceTable, header: StudyHeader, results: Sequence[CellResult]
 ) -> ContaminationFinding:
-    """Return what the cells of a study say, all of which are done."""
+    """Return the finding from all cells of a study."""
     leaks = list_leaks(results)
     percent = max(leak.percent for leak in leaks)
     deltas: Sequence[Delta] = ("delta2", "delta1")
@@ -116,7 +116,7 @@ def judge_contamination(
 
 
 def list_leaks(results: Sequence[CellResult]) -> list[Leakage]:
-    """Return every leak with every part that it was measured on."""
+    """Return every leak on every part of the samples."""
     found = dict[Leakage, None]()
     for result in results:
         cell = result.cell
@@ -188,7 +188,7 @@ def _measure_worth(
     *,
     text_only: bool,
 ) -> Iterator[Worth]:
-    """Yield what each leaked arm is worth on itself, if there are clean samples."""
+    """Yield each leaked arm's gain on itself, if there are clean samples."""
     if HELD_OUT not in table.parts:
         return
     for arm in dict.fromkeys(leak.arm for leak in leaks):

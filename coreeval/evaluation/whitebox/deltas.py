@@ -3,9 +3,9 @@
     delta 1 = P(trained on the test part) - P(as the model came)           (section 4.1)
     delta 2 = P(trained on train and test part) - P(trained on train part)
 
-P is the macro-F1, the mean over the templates of the task. Samples are resampled with all that was
-said of them by all trainings, and seeds of the training are resampled too; a mean over k seeds
-varies by k / (k - 1) of what resampling k seeds shows, which is made good.
+P is the macro-F1, the mean over the templates of the task. Samples are resampled together with the
+answers of all trainings, and the seeds of the training are resampled, too. The variance of a mean
+over k seeds is k / (k - 1) times what resampling k seeds shows; this is corrected.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,31 +39,31 @@ SCENARIOS: Final[Mapping[tuple[Delta, bool], tuple[Scenario, Scenario]]] = {
 
 @dataclass(frozen=True)
 class MeasuredPart:
-    """The samples of an arm, or clean ones, that models are asked about."""
+    """The samples of an arm, or clean samples, about which models are asked."""
 
     due: tuple[int, ...]
     """The number of the label of each sample."""
     clusters: tuple[int, ...] | None = None
-    """The number of each sample's cluster; None if each is its own."""
+    """The number of each sample's cluster; None if each sample is its own cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leakage:
-    """A leak, and the part of the samples that it is measured on."""
+    """A leak, and the part of the samples on which it is measured."""
 
     arm: Arm
     """The arm whose test part is leaked."""
     part: str
-    """The arm, or the clean samples, that the model is asked about."""
+    """The arm, or the clean samples, about which the model is asked."""
     percent: int = 100
     text_only: bool = False
 
 
 class PerformanceTable:
-    """The scores of all cells on all parts, for the samples as they are and for each draw.
+    """The scores of all cells on all parts, for the observed samples and for each draw.
 
     Args:
-        parts: What was measured, by name; arms have the same samples in the same order.
+        parts: The measured parts by name; arms have the same samples in the same order.
         labels: The number of labels of the task.
         results: The results of the cells.
         seed: The seed of the draws.
@@ -117,8 +117,8 @@ class PerformanceTable:
 
         Args:
             values: Scores or differences, of shape (seeds, 1 + draws).
-            part: The part that they were measured on.
-            answers: How often one sample's answer counts in a difference; 0 for plain scores.
+            part: The part on which they were measured.
+            answers: How many answers of a sample are in a difference; 0 for plain scores.
         """
         measured = self.parts[part]
         units = None if measured.clusters is None else len(set(measured.clusters))
@@ -146,7 +146,7 @@ class PerformanceTable:
     def difference(self, one: Leakage, other: Leakage, delta: Delta) -> Score:
         """Return the first leak's delta of the macro-F1 minus the second's.
 
-        It is paired by sample where both are measured on arms.
+        It is paired by sample if both are measured on arms.
         """
         first, second = self.rises(one, delta), self.rises(other, delta)
         if first is None or second is None or first.shape != second.shape:
@@ -155,18 +155,18 @@ class PerformanceTable:
 
 
 def _find_counterpart(cell: Cell, without: Scenario) -> Cell:
-    """Return the training with the same seed that lacks the leak."""
+    """Return the training with the same seed but without the leak."""
     if without == "zero":
         return Cell(scenario="zero")
     return Cell(scenario=without, percent=cell.percent, seed=cell.seed)
 
 
 def average_seeds(values: Floats, *, seed: int) -> Floats:
-    """Return the mean over seeds, in which draws resample the seeds too, of shape (1 + draws,).
+    """Return the mean over seeds, of shape (1 + draws,); draws also resample the seeds.
 
     Args:
-        values: One row for each seed, of shape (seeds, 1 + draws); the first column is what was
-            observed.
+        values: One row for each seed, of shape (seeds, 1 + draws); the first column has the
+            observed values.
         seed: The seed of the draws of seeds.
     """
     mean = values.mean(axis=0)

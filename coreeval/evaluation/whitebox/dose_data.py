@@ -1,8 +1,9 @@
-"""Continued pretraining on the values of a dated series: which sentences, how often, and rivals.
+"""Data for continued pretraining on a dated series: sentences, doses, and rival values.
 
 The design is that of the NumLeak paper (section 4, appendix T): each date with its value is stated
-a number of times, its dose; sentences about an invented series fill the rest, so that every dose
-trains on as many sentences. Afterwards the true value of each date stands beside four others.
+a number of times, its dose; sentences about an invented series fill the rest, so that all doses
+train on the same number of sentences. Afterwards the model ranks the true value of each date among
+four others.
 """
 
 import hashlib
@@ -28,18 +29,18 @@ from coreeval.schema import Value
 from coreeval.tools.formatting import format_quantity
 
 FEWEST_DATES: Final = 8
-"""The fewest dates that say anything of ranks."""
+"""The fewest dates for a meaningful rank."""
 _INVENTED: Final = "the Hallam residual of {name}"
-"""The name of the series that fills, where its definition names no invented one."""
+"""The name of the filler series if the definition names no invented one."""
 GENERATED: Final = 12
-"""Tokens of an answer in which the value must stand."""
+"""The number of tokens of an answer that must contain the value."""
 
 
 class DoseCell(Value):
     """One training of a model, or none."""
 
     dose: int | None
-    """How often each date was stated; None is the model as it came."""
+    """How often each date was stated; None for the untrained model."""
     seed: int = 0
 
     @property
@@ -49,26 +50,26 @@ class DoseCell(Value):
 
 
 class DoseResult(DoneCell):
-    """What a model finds probable after the training of a cell."""
+    """The log-probabilities of a model after the training of a cell."""
 
     cell: DoseCell
     logprobs: tuple[dict[str, float], ...]
-    """Of each date, the mean log-probability of a token of each candidate, by its name."""
+    """By date and name of candidate, the mean log-probability of a token."""
     said: tuple[str, ...]
-    """Of each date, how the sentence was continued greedily."""
+    """By date, the greedy continuation of the sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatedStatement:
-    """A date of the series: its sentence, and the values that it could end with."""
+    """A date of the series: its sentence, and the candidate values."""
 
     date: str
     begun: str
-    """The sentence up to where its value stands."""
+    """The sentence up to its value."""
     candidates: dict[str, str]
-    """The values as they would be written, by the name of their kind."""
+    """The formatted values, by the name of their kind."""
     filler: str
-    """The sentence about the invented series and the same date, whole."""
+    """The complete sentence about the invented series and the same date."""
 
     @property
     def whole(self) -> str:
@@ -92,7 +93,7 @@ class DoseData:
         return known.hexdigest()
 
     def fits(self, result: DoseResult) -> bool:
-        """Return whether a result has every candidate of every date."""
+        """Return whether a result has all candidates of all dates."""
         dates = [one.candidates.keys() for one in self.statements]
         return [*map(dict.keys, result.logprobs)] == dates and len(result.said) == len(dates)
 
@@ -100,8 +101,9 @@ class DoseData:
 def make_doses(series: Series, *, dates: int, seed: int) -> DoseData:
     """Return the last dates of a series with their rivals.
 
-    The rivals are those of table 18: the value with its sign turned, where values have one; that of
-    the date before; that of the invented series; and a random one between the lowest and highest.
+    The rivals are those of table 18: the value with the opposite sign, if the series has signs; the
+    previous date's value; the invented series' value; and a random value between the lowest and the
+    highest.
 
     Args:
         series: The series.
@@ -109,7 +111,7 @@ def make_doses(series: Series, *, dates: int, seed: int) -> DoseData:
         seed: The seed of the invented series and of the random values.
 
     Raises:
-        DatasetError: it has too few dates.
+        DatasetError: the series has too few dates.
     """
     known = sorted(series.values.items(), key=lambda one: one[0].start)
     if len(known) < FEWEST_DATES + 1:
@@ -168,7 +170,7 @@ def list_training(data: DoseData, cell: DoseCell, largest: int) -> list[Training
 
 @dataclass(frozen=True, kw_only=True)
 class DoseWork:
-    """The arithmetic of the cells of a study; see `time_estimate`."""
+    """The computing cost of a study's cells; see `time_estimate`."""
 
     data: DoseData
     parameters: int

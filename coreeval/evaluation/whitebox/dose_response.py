@@ -1,4 +1,4 @@
-"""How recall, rank and margin of the true values grow with how often a model has read them."""
+"""How recall, rank and margin of true values grow with how often a model has read them."""
 
 import math
 import re
@@ -27,23 +27,23 @@ _NUMBER: Final = re.compile(r"[-+\N{MINUS SIGN}]?\d+(?:\.\d+)?")
 
 
 class DoseMeasure(Value):
-    """What a model recalls at one dose; intervals over dates and seeds."""
+    """The recall of a model at one dose, with intervals over dates and seeds."""
 
     dose: int | None
-    """None is the model as it came."""
+    """None for the untrained model."""
     seeds: int
     recall: Score
     """Share of dates whose sentence is greedily continued with the true value."""
     first: Score
     """Share of dates on which the true value is more probable than all others."""
     chance: float
-    """Expected `first` if all candidates were equally probable."""
+    """The expected `first` if all candidates were equally probable."""
     rank: Score
     """Mean rank of the true value; 1 is the best."""
     margin: Score
     """Mean log-probability of the true value minus that of the best other, in nats per token."""
     margin_gained: Score | None
-    """Margin minus that at dose 0, on the same dates; None where there is no dose 0."""
+    """Margin minus the margin at dose 0, on the same dates; None without a dose 0."""
 
 
 class DoseResponse(Value):
@@ -51,12 +51,12 @@ class DoseResponse(Value):
 
     doses: tuple[DoseMeasure, ...]
     slope: Score | None
-    """Growth of the margin with each doubling of 1 + dose, by least squares over the doses; None
-    where fewer than two were trained."""
+    """The growth of the margin with each doubling of 1 + dose, by least squares over the doses;
+    None if fewer than two doses were trained."""
 
 
 def to_candidates(data: DoseData, result: DoseResult, model: str) -> Iterator[RankingCandidate]:
-    """Yield what a cell found in the form that `detect numleak --rankings` reads."""
+    """Yield the result of a cell in the form that `detect numleak --rankings` reads."""
     cell = result.cell
     name = model if cell.dose is None else f"{model} dose {cell.dose} seed {cell.seed}"
     for one, logs in zip(data.statements, result.logprobs, strict=True):
@@ -81,7 +81,7 @@ def is_recalled(statement: DatedStatement, said: str) -> bool:
 def measure_response(
     data: DoseData, results: Iterable[DoseResult], *, seed: int, draws: int = DRAWS
 ) -> DoseResponse:
-    """Return what was recalled at each dose, and how it grows.
+    """Return the recall at each dose, and its growth.
 
     Intervals (95 %) are percentile bootstraps: draws resample the dates and, within each dose, the
     seeds; all doses share the draws of dates.
@@ -133,7 +133,7 @@ def _read_cell(data: DoseData, result: DoseResult) -> Floats:
 
 
 def _draw_means(found: Floats, dates: NDArray[np.int64], chance: np.random.Generator) -> Floats:
-    """Return the means of draws, of shape (1 + draws, columns); the first is of all."""
+    """Return the means of draws, of shape (1 + draws, columns); the first is that of all dates."""
     seeds = len(found)
     lines = [np.arange(seeds), *chance.integers(seeds, size=(len(dates) - 1, seeds))]
     return np.stack(

@@ -1,8 +1,9 @@
 """Whether a model prefers the published order of a benchmark's texts to any other (Oren et al.).
 
-Texts of a benchmark can stand in any order; who has not read the file finds all orders equally
-probable. So a preference for the published one proves reading, without any unread text to compare
-with (Oren et al. 2023, arXiv 2310.17623). The texts are cut into shards that stand for themselves.
+The texts of a benchmark may be in any order, and a model that has not read the file finds all
+orders equally probable. A preference for the published order therefore proves reading, without any
+unread text for comparison (Oren et al. 2023, arXiv 2310.17623). The texts are divided into
+independent shards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +24,13 @@ MOST_TEXTS: Final = 300
 SHARD_CHARACTERS: Final = 1500
 """The most characters of a shard (own choice: some 430 tokens, which fit any window)."""
 SHUFFLES: Final = 19
-"""Other orders of each shard (own choice: shards are combined, so few are enough)."""
+"""The number of other orders of each shard (own choice: shards are combined, so few are enough)."""
 FEWEST_TEXTS: Final = 20
-"""The fewest texts in shards from which a verdict is given (own choice)."""
+"""The fewest texts in shards for a verdict (own choice)."""
 ALPHA: Final = 0.01
-"""Level of the exact one-sided test (own choice: as for recitation)."""
+"""The level of the exact one-sided test (own choice: as for recitation)."""
 COMBINATIONS: Final = 9_999
-"""Combinations of the shards' orders that the published one is compared with."""
+"""The number of combinations of the shards' orders to compare with the published one."""
 SEPARATOR: Final = "\n"
 
 
@@ -44,10 +45,10 @@ class ExchangeabilitySettings(Value):
 
 @dataclass(frozen=True)
 class Shard:
-    """Some texts that stand side by side in a file."""
+    """Consecutive texts of a file."""
 
     texts: Sequence[str]
-    """In their published order."""
+    """The texts in their published order."""
     orders: Sequence[Sequence[int]]
     """The published order first, then random ones."""
 
@@ -64,13 +65,13 @@ class OrderRequest(NamedTuple):
 
 
 class ShardFinding(Value):
-    """What a model makes of the orders of a shard."""
+    """A model's log-probabilities of the orders of a shard."""
 
     texts: int
     published: float
     """The log-probability of the published order."""
     others: tuple[float, ...]
-    """Those of the random orders."""
+    """The log-probabilities of the random orders."""
 
 
 class Exchangeability(Value):
@@ -85,22 +86,23 @@ class Exchangeability(Value):
     """One-sided p-value over random combinations of the shards' orders."""
     t_statistic: float | None
     t_p: float | None
-    """One-sided p-value of a t-test over shards, as the paper has it; None of fewer than two."""
+    """One-sided p-value of the paper's t-test over shards; None for fewer than two shards."""
     mean_gain: float | None
-    """Mean over shards of log-probability of the published order less that of random ones."""
+    """Mean over shards of the log-probability of the published order minus that of random
+    orders."""
     shards: tuple[ShardFinding, ...]
     left_out: int
-    """Texts in no shard: longer than one, or of a shard without scores."""
+    """The number of texts in no shard: longer than a shard, or in a shard without scores."""
 
 
 def make_shards(
     texts: Sequence[str], settings: ExchangeabilitySettings, *, seed: int
 ) -> list[Shard]:
-    """Cut texts into shards of neighbours, each with its orders.
+    """Divide texts into shards of neighbours, each with its orders.
 
     Args:
-        texts: In their published order; empty ones are passed over.
-        settings: How much is scored.
+        texts: The texts in their published order; empty ones are skipped.
+        settings: What is scored.
         seed: The seed of the random orders.
 
     Raises:
@@ -144,11 +146,11 @@ def list_orders(shards: Sequence[Shard]) -> list[OrderRequest]:
 def judge_exchangeability(
     shards: Sequence[Shard], scores: Mapping[str, TextScores], texts: int
 ) -> Exchangeability:
-    """Return what the log-probabilities of the orders say.
+    """Return the finding from the log-probabilities of the orders.
 
     Args:
         shards: The shards.
-        scores: The scores of their orders by key. A shard that lacks one is left out.
+        scores: The scores of their orders by key. A shard with a missing score is left out.
         texts: The number of texts that the shards were cut from.
     """
     found = list[ShardFinding]()
@@ -166,7 +168,7 @@ def judge_exchangeability(
 
 
 def judge_shards(found: Sequence[ShardFinding], texts: int) -> Exchangeability:
-    """Return what shards say whose orders have been scored.
+    """Return the finding from shards with scored orders.
 
     Args:
         found: The shards.
@@ -195,11 +197,11 @@ def judge_shards(found: Sequence[ShardFinding], texts: int) -> Exchangeability:
 def combine_orders(values: Array, *, combinations: int = COMBINATIONS) -> float:
     """Return the one-sided p-value of the published orders of all shards together.
 
-    Whoever has not read the file finds the published order of a shard exchangeable with its random
-    ones, and shards independent of each other. So the sum over shards of the published orders is
-    compared with that of any combination of one order from each shard; where there are more than
-    `combinations`, with so many random ones: (1 + the number at least as high) / (1 + all)
-    (Phipson and Smyth 2010).
+    For a model that has not read the file, the published order of a shard is exchangeable with its
+    random orders, and shards are independent. So the sum over shards of the published orders is
+    compared with the sum of each combination of one order from each shard, or with `combinations`
+    random combinations if there are more: (1 + the number at least as high) / (1 + all) (Phipson
+    and Smyth 2010).
 
     Args:
         values: Log-probabilities of shape (shards, orders), the published order first.
@@ -220,8 +222,8 @@ def combine_orders(values: Array, *, combinations: int = COMBINATIONS) -> float:
 def compare_shards(values: Array) -> tuple[float | None, float | None]:
     """Return the t statistic and its one-sided p-value over shards; None if no shard differs.
 
-    Each shard counts with the log-probability of its published order less the mean of its random
-    ones (Oren et al. 2023, section 3.2).
+    The value of a shard is the log-probability of its published order minus the mean of its random
+    orders (Oren et al. 2023, section 3.2).
 
     Args:
         values: Log-probabilities of shape (shards, orders), the published order first.

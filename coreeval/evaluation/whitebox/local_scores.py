@@ -1,4 +1,4 @@
-"""The log-probabilities that a model on this machine gives to texts, kept as they are made."""
+"""The log-probabilities of texts under a model on this machine, stored one by one."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,17 +19,17 @@ NO_TOKENS: Final = "it has fewer than two tokens"
 
 
 class ScoringHeader(Value):
-    """What scores depend on beside the text: the first line of their file."""
+    """What scores depend on besides the text: the first line of their file."""
 
     model: str
     revision: str
-    """The commit of the hub, or the hash of the files of weights."""
+    """The commit of the hub, or the hash of the weights files."""
     device: str
     max_tokens: int
 
 
 class ScoredText(Value):
-    """What came of scoring a text."""
+    """The result of scoring a text."""
 
     key: str
     """The hash of the text."""
@@ -52,7 +52,7 @@ class ScoreFile(ResultFile[str, ScoredText]):
 
 
 def hash_text(text: str) -> str:
-    """Return the key of a text in a file of scores."""
+    """Return the key of a text in a score file."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
@@ -64,10 +64,10 @@ class LocalScorer:
     """A `TextScorer` with weights.
 
     Args:
-        open_model: Returns the model; called if there is a text that has not been scored.
-        batch: The number of texts at a time.
+        open_model: Returns the model; called if a text has not been scored.
+        batch: The number of texts per batch.
         detailed: Whether tokens, means and deviations are returned with the log-probabilities.
-        results: Where scores are kept, and found again; None keeps none.
+        results: The file of stored scores; None stores none.
         on_batch: Receives the number of texts that are scored and their total.
     """
 
@@ -130,10 +130,10 @@ class LocalScorer:
 def score_tokens(
     model: LocalModel, texts: Sequence[Sequence[int]], *, detailed: bool
 ) -> list[TextScores]:
-    """Return the scores of tokenised texts, all of them scored at a time.
+    """Return the scores of tokenised texts, computed in one batch.
 
     The mean and the deviation of the vocabulary's log-probabilities are under the model's own
-    distribution, as Min-K%++ has them (Zhang et al. 2024, arXiv 2404.02936, section 4).
+    distribution, as in Min-K%++ (Zhang et al. 2024, arXiv 2404.02936, section 4).
     """
     import torch
 

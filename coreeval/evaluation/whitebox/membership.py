@@ -1,10 +1,10 @@
-"""Whether originals look read to a model, and their unread twins do not: by log-probabilities.
+"""Tests by log-probabilities whether a model has read originals but not their unread twins.
 
-Membership scores mostly measure how two sets of texts differ: of 335 published findings of them 199
-were right (arXiv 2606.03305). So originals are compared with their reworded twins, text by text,
-and the difference must exceed both differences that nobody's reading explains: between the
-control and the updated texts, which differ in their news, and between the reworded and the control
-texts, which differ by one rewriting more.
+Membership scores mostly measure how two sets of texts differ: of 335 published findings, 199 were
+right (arXiv 2606.03305). So originals are compared with their reworded twins, text by text, and the
+difference must exceed two differences that reading cannot explain: between the control and the
+updated texts, which differ in their news, and between the reworded and the control texts, which
+differ by one more rewriting.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,19 +42,18 @@ from coreeval.tools.text_scores import TextScores
 
 MembershipVerdict = Literal["member", "no_membership", "shifted", "no_control", "too_few"]
 FEWEST: Final = 50
-"""The fewest samples with both texts from which a verdict is given (own choice: as for a
-contamination test)."""
+"""The fewest samples with both texts for a verdict (own choice: as for a contamination test)."""
 FEWEST_CLUSTERS: Final = 10
-"""The fewest clusters of samples from which a verdict is given (own choice): with two, originals
-scored surely above their twins in 39 of 150 clean studies."""
+"""The fewest clusters of samples for a verdict (own choice): with two, originals scored
+significantly above their twins in 39 of 150 clean studies."""
 CAVEAT: Final = (
     "this assumes that a text's first rewriting costs no more probability than a second one; a "
     "model older than the benchmark can test this"
 )
 _PAIRS: Final[tuple[tuple[Arm, Arm], ...]] = (("original", "semantic"), ("control", "updated"))
-"""The arms of which it is asked how well scores tell one from the other."""
+"""Pairs of arms for which the area under the curve is computed."""
 _VERDICT_METHODS: Final[tuple[Method, ...]] = ("min_k_plus", "min_k")
-"""The score that the verdict rests on: the first that there is."""
+"""The scores for the verdict; the first available one is used."""
 
 
 class Discrimination(Value):
@@ -63,17 +62,17 @@ class Discrimination(Value):
     first: Arm
     second: Arm
     auc: Score
-    """The area under the curve of the scores; 0.5 if they say nothing."""
+    """The area under the curve of the scores; 0.5 if they do not separate the arms."""
 
 
 class MethodFinding(Value):
-    """What one membership score says of the arms."""
+    """The results of one membership score."""
 
     method: Method
     means: dict[Arm, float]
     """The mean score of the texts of each arm."""
     terms: dict[TermName, Score]
-    """Differences between arms on the samples that all of them have; see `TERM_DEFINITIONS`."""
+    """Differences between arms on their common samples; see `TERM_DEFINITIONS`."""
     aucs: tuple[Discrimination, ...]
     confidence_drops: dict[Arm, float] | None = None
     """CoDeC's own score: the share of texts that context makes less probable, by arm."""
@@ -85,17 +84,17 @@ class Membership(Value):
     verdict: MembershipVerdict
     reason: str
     samples: int
-    """Samples whose original and reworded text were scored."""
+    """The number of samples with scores of the original and the reworded text."""
     method: Method
-    """The score that the verdict rests on."""
+    """The score on which the verdict is based."""
     methods: tuple[MethodFinding, ...]
     left_out: int
-    """Texts without scores."""
+    """The number of texts without scores."""
     caveat: str = ""
     """The condition under which the verdict holds."""
     notes: tuple[str, ...] = ()
     reference: ReferenceFinding | None = None
-    """The same in a model that cannot have read the originals, if there was one."""
+    """The comparison with a model that cannot have read the originals, if there was one."""
 
 
 def judge_membership(
@@ -105,14 +104,14 @@ def judge_membership(
     reference: ReferenceScores | None = None,
     draws: int = DRAWS,
 ) -> Membership:
-    """Return what the scores of a study say.
+    """Return the finding from the scores of a study.
 
     Args:
         items: The samples.
-        scores: The scores of the texts by key; those without any are left out.
-        reference: The scores of the same texts by a model that cannot have read the originals: the
-            verdict `member` needs more than that model shows.
-        draws: The number of bootstrap draws: over samples, or clusters where there are some.
+        scores: The scores of the texts by key; texts without scores are left out.
+        reference: The scores of the same texts under a model that cannot have read the originals:
+            the verdict `member` requires a larger difference than that model's.
+        draws: The number of bootstrap draws, over samples, or over clusters if there are any.
     """
     values = measure_items(items, scores)
     other = measure_items(items, reference.scores) if reference else values
@@ -248,7 +247,7 @@ def _judge(
 
 
 def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerdict, str]:
-    """Return the verdict and its reason where the model's scores alone would say `member`."""
+    """Return the verdict and its reason if the model's scores alone would give `member`."""
     number = min(found.find_difference(term).n for term in DECISIVE)
     if number < FEWEST:
         return "too_few", (
@@ -270,7 +269,7 @@ def _say_more(found: ReferenceFinding) -> str:
 
 
 def _say_condition(found: ReferenceFinding | None) -> str:
-    """Return under which condition a verdict of membership holds."""
+    """Return the condition under which a verdict of membership holds."""
     if found is None:
         return CAVEAT
     own = _say(found.terms["wording"].reference)

@@ -1,15 +1,16 @@
-"""What originals are worth to a model beyond what they are worth to one that cannot have read them.
+"""Compares a model's scores with those of a model that cannot have read the originals.
 
-Whatever else lets originals score above their twins (they are shorter, plainer, by another author)
-does so for both models. An attack that takes the score of a reference off that of the model is
-Carlini et al. 2021 (arXiv 2012.07805, section 5.1), Mireshghallah et al. 2022 (arXiv 2203.03929)
-and, as a difference, Watson et al. 2022 (arXiv 2111.08440). Here it is taken off a difference of
-texts, sample by sample.
+Other reasons why originals score above their twins (they are shorter, plainer, by another author)
+apply to both models. The attack that subtracts a reference's score from the model's is Carlini et
+al. 2021 (arXiv 2012.07805, section 5.1), Mireshghallah et al. 2022 (arXiv 2203.03929) and, as a
+difference, Watson et al. 2022 (arXiv 2111.08440). Here it is subtracted from a difference of texts,
+sample by sample.
 
 The scores of two models have different scales, Min-K%++ included: its tokens are standardised by
 the vocabulary, its texts are not. So each model's differences are divided by the standard deviation
 of its own scores of the reworded texts (own choice; LiRA, arXiv 2112.03570, standardises by models
-that it trains). Reworded texts, since memory of the originals would widen their own spread.
+that it trains). The reworded texts are used because memory of the originals would widen the spread
+of the originals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,37 +32,38 @@ from coreeval.schema import Arm, Value
 from coreeval.tools.text_scores import TextScores
 
 DECISIVE: Final[tuple[TermName, ...]] = ("wording", "beyond_rewriting")
-"""The terms of which the model must have more than the reference: what originals are worth, and
-that beyond what one rewriting is worth, lest a model that minds any rewriting more looks like one
-that has read. What other news are worth depends on the ages of both models, and decides nothing."""
+"""The terms in which the model must exceed the reference: the originals' advantage, and the same
+minus the effect of one rewriting, so that a model that is more sensitive to rewriting does not look
+like one that has read. The effect of other news depends on the ages of both models and is not
+used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceScores:
-    """A model that cannot have read the originals, and its scores of the texts by key."""
+    """A model that cannot have read the originals, with its scores of the texts by key."""
 
     name: str
     scores: Mapping[str, TextScores]
 
 
 class ReferenceTerm(Value):
-    """A difference between arms in two models, on the samples that both have scored."""
+    """A difference between arms in two models, on the samples scored by both."""
 
     model: Score
-    """In standard deviations of the model's scores of the reworded texts."""
+    """The model's, in standard deviations of its scores of the reworded texts."""
     reference: Score
-    """In standard deviations of the reference's."""
+    """The reference's, in standard deviations of its scores of the reworded texts."""
     difference: Score
-    """The model's less the reference's."""
+    """The model's minus the reference's."""
 
 
 class ReferenceFinding(Value):
-    """What the scores of a model are beside those of a reference."""
+    """The comparison of a model's scores with those of a reference."""
 
     name: str
     terms: dict[TermName, ReferenceTerm]
     left_out: int
-    """Texts without scores by the reference."""
+    """The number of texts without scores under the reference."""
 
     def find_difference(self, term: TermName) -> Score:
         """Return by how much the model exceeds the reference; a score of nothing if it has none."""
@@ -71,12 +73,12 @@ class ReferenceFinding(Value):
 def compare_terms(
     table: Sequence[ItemScores], other: Sequence[ItemScores], names: Sequence[str], draws: int
 ) -> dict[TermName, ReferenceTerm]:
-    """Return each term in both models; terms that no sample has in both are left out.
+    """Return each term in both models; terms without a common sample are left out.
 
     Args:
         table: The model's scores, sample by sample.
-        other: Those of the reference.
-        names: The unit that each sample is drawn with.
+        other: The reference's scores.
+        names: The resampling unit of each sample.
         draws: The number of bootstrap draws.
     """
     found = {
@@ -127,7 +129,7 @@ def _list_columns(rows: Sequence[ItemScores], weights: Mapping[Arm, int]) -> Arr
 def _standardise(sums: Array) -> Array:
     """Return the means of both models' differences over their standard deviations, by draw.
 
-    A draw of texts without any spread has no number.
+    A draw of texts without spread is nan.
     """
     means = sums[:, :-1] / sums[:, -1:]
     found = list[Array]()

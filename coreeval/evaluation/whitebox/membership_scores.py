@@ -1,7 +1,7 @@
-"""How much a model's log-probabilities of a text look like those of a text that it has read.
+"""Membership scores: how much a text's log-probabilities look like those of a read text.
 
-Each score is higher for texts that were read. None of them means anything by itself: how probable a
-text is depends on its words first of all. They are compared with those of unread twins.
+Each score is higher for texts that were read. No score means anything by itself, because the
+probability of a text depends mainly on its words; scores are compared with those of unread twins.
 """
 
 import zlib
@@ -14,9 +14,9 @@ from coreeval.tools.text_scores import TextScores
 
 Method = Literal["min_k_plus", "min_k", "dc_pdd", "zlib", "codec"]
 SHARE: Final = 0.2
-"""The share of the least probable tokens that Min-K% looks at (Shi et al. 2024: 20 % is best)."""
+"""The share of least probable tokens in Min-K% (Shi et al. 2024: 20 % is best)."""
 LARGEST_DIVERGENCE: Final = 0.01
-"""Where DC-PDD cuts the divergence of a token off (the authors' code: `a` of 0.01)."""
+"""The upper limit of a token's divergence in DC-PDD (the authors' code: `a` of 0.01)."""
 DEFINITIONS: Final[Mapping[Method, str]] = {
     "min_k_plus": "Min-K%++ (Zhang et al. 2024, arXiv 2404.02936): the mean of the lowest 20 % of "
     "the tokens' log-probabilities, each less the mean of the vocabulary's and divided by its "
@@ -34,7 +34,7 @@ DEFINITIONS: Final[Mapping[Method, str]] = {
 
 
 def min_k(scores: TextScores) -> float:
-    """Return the mean of the lowest log-probabilities; of one token at least."""
+    """Return the mean of the lowest log-probabilities, of at least one token."""
     return _mean_lowest(scores.logprobs)
 
 
@@ -68,7 +68,7 @@ def mean_logprob(scores: TextScores) -> float:
 
 
 class TokenFrequencies:
-    """How frequent tokens are in some texts, one added to each count (Laplace)."""
+    """The frequencies of tokens in some texts, with Laplace smoothing."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         self._counts = Counter(token for tokens in texts for token in tokens)

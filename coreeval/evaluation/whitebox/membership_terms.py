@@ -27,7 +27,7 @@ TERMS: Final[Mapping[TermName, Mapping[Arm, int]]] = {
     "beyond_news_shift": {"original": 1, "semantic": -1, "control": -1, "updated": 1},
     "beyond_rewriting": {"original": 1, "semantic": -2, "control": 1},
 }
-"""What each term adds up: the weight of a text's score in each arm."""
+"""The terms: the weight of a text's score in each arm."""
 TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
     "wording": "original - reworded: effect of the published wording",
     "facts": "original - updated",

@@ -1,4 +1,4 @@
-"""Which texts of a run are scored for membership."""
+"""Selects the texts of a run to score for membership."""
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from coreeval.schema import Arm, Value
 MOST_SAMPLES: Final = 300
 """The most samples that are scored (own choice)."""
 CONTEXT_TEXTS: Final = 3
-"""Other texts that stand before a text for CoDeC (own choice)."""
+"""The number of other texts before a text for CoDeC (own choice)."""
 SEPARATOR: Final = "\n\n"
 
 
@@ -22,7 +22,7 @@ class MembershipSettings(Value):
 
     samples: int = MOST_SAMPLES
     context: int = CONTEXT_TEXTS
-    """Texts before each for CoDeC; 0 leaves it out."""
+    """The number of texts before each text for CoDeC; 0 for no CoDeC."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class MembershipItem:
     id: str
     texts: Mapping[Arm, str]
     context: Sequence[str] = ()
-    """The ids of the samples whose texts stand before it for CoDeC."""
+    """The ids of the samples whose texts precede it for CoDeC."""
     cluster: str = ""
 
 
@@ -49,11 +49,11 @@ def choose_items(
     *,
     seed: int,
 ) -> list[MembershipItem]:
-    """Return the samples whose texts are scored, drawn by seed and id; those with all arms first.
+    """Return the samples to score, drawn by seed and id, first those with all arms.
 
     Args:
         samples: The id, the cluster and the texts by arm of each sample.
-        settings: How many are drawn, and how many texts stand before each for CoDeC.
+        settings: How many are drawn, and how many texts precede each for CoDeC.
         seed: The seed of the draw.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A file of results that are written one by one, so that a stop or a kill costs the one at hand."""
+"""A file of results written one by one, so a stop or a kill loses only the one in progress."""
 
 import os
 from collections.abc import Callable, Hashable, Iterator
@@ -19,15 +19,15 @@ _BLOCK: Final = 1 << 16
 class ResultFile(Generic[Key, Result]):
     """Results as JSON lines beneath a header.
 
-    Several processes may add to it at a time.
+    Several processes may append to it at the same time.
 
     Args:
         path: The file; its folder is made.
-        header: What the results belong to, kept as the first line.
+        header: The definition of the study, stored as the first line.
         result: The class of a result.
-        key: Returns what identifies a result.
-        what: What the results are of, in messages.
-        fits: Returns whether a result has what the results must have; all do by default.
+        key: Returns the key of a result.
+        what: The name of the study in messages.
+        fits: Returns whether a result has the required form; by default, all have.
     """
 
     def __init__(
@@ -44,10 +44,11 @@ class ResultFile(Generic[Key, Result]):
         self._result, self._key, self._what = result, key, what
 
     def read(self) -> dict[Key, Result]:
-        """Return the results by key; a last line that a kill cut short is no result.
+        """Return the results by key; a last line truncated by a kill is ignored.
 
         Raises:
-            RunCorrupt: a line is damaged, the file belongs to other results, or is a link or pipe.
+            RunCorrupt: a line is damaged, the file belongs to another study, or it is a link or
+                pipe.
         """
         refuse_special_file(self.path)
         if not self.path.exists():
@@ -74,7 +75,7 @@ class ResultFile(Generic[Key, Result]):
         return self._header.model_dump_json().encode() + b"\n"
 
     def _check_header(self, line: bytes) -> None:
-        """Raise `RunCorrupt` unless a first line is the header, whatever the model was called."""
+        """Raise `RunCorrupt` unless a first line is the header, ignoring the model's name."""
         try:
             found = type(self._header).model_validate_json(line)
         except ValueError:
@@ -87,10 +88,10 @@ class ResultFile(Generic[Key, Result]):
             )
 
     def add(self, *results: Result) -> None:
-        """Write results to the disk, in place of what a kill may have left of another.
+        """Append results to the file, replacing a line truncated by a kill.
 
         Raises:
-            RunLocked: another process writes for longer than any line takes.
+            RunLocked: another process holds the file for longer than writing takes.
         """
         from filelock import FileLock
 
@@ -111,7 +112,7 @@ class ResultFile(Generic[Key, Result]):
 
     @contextmanager
     def claim(self, name: str) -> Iterator[bool]:
-        """Yield whether this process, and no other, may work on a result or a step of that name."""
+        """Yield whether this process, and no other, may compute a result or step with that name."""
         lock = self._lock(name)
         lock.parent.mkdir(parents=True, exist_ok=True)
         taken = RunLocked("another process is using it", where=str(lock), hint="wait for it")
@@ -135,7 +136,7 @@ def _describe_header(header: Value) -> dict[str, object]:
 
 
 def _find_end(file: BinaryIO) -> int:
-    """Return where the last whole line of a file ends."""
+    """Return the end of the last complete line of a file."""
     end = file.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - _BLOCK)

@@ -1,4 +1,4 @@
-"""How models are trained in a contamination test."""
+"""The training settings of a contamination test."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from coreeval.schema import Value
 
 
 class TrainingSettings(Value):
-    """How a model is trained; the defaults are those of the paper (appendix C.2)."""
+    """The training settings; the defaults are those of the paper (appendix C.2)."""
 
     method: Literal["lora", "full"] = "lora"
     epochs: int = Field(default=3, ge=1)
@@ -25,13 +25,13 @@ class TrainingSettings(Value):
 
 
 class StudyHeader(Value):
-    """What a contamination test is: the first line of the file of its results."""
+    """The definition of a contamination test: the first line of its result file."""
 
     study: str
-    """The first characters of the hash of all that results depend on."""
+    """The first characters of the hash of everything that results depend on."""
     model: str
     revision: str
-    """The commit of the hub, or the hash of the files of weights."""
+    """The commit of the hub, or the hash of the weights files."""
     device: str
     training: TrainingSettings
     samples: int

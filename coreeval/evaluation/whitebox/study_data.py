@@ -1,6 +1,6 @@
-"""What a contamination test leaks and measures: samples of the arms, of the train part, clean ones.
+"""The data of a contamination test: samples of the arms, of the train part, and clean samples.
 
-All arms have the same samples, so that a leak of one arm and of another differ in the texts alone.
+All arms have the same samples, so that leaks of different arms differ only in their texts.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ from coreeval.schema import Arm, Label, Sample, Task
 from coreeval.tools.formatting import format_quantity
 
 FEWEST: Final = 8
-"""The fewest samples that all arms must share: with less, nothing is trained."""
+"""The fewest samples that all arms must share; with fewer, nothing is trained."""
 
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A sample as a model is trained on it and asked about it."""
+    """A sample in the form for training and questions."""
 
     id: str
     prompts: tuple[str, ...]
-    """The question about it, one for each template of its task."""
+    """Its questions, one for each template of its task."""
     text: str
-    """Its texts alone, for a leak without labels."""
+    """Its texts without a label, for a leak of texts."""
     label: int
     """The number of its label in the task, from 0."""
     cluster: str = ""
@@ -44,22 +44,22 @@ class StudyData:
     """The same samples in each arm, in the same order."""
     train: Sequence[LabelledText]
     held_out: Sequence[LabelledText]
-    """Samples that nothing is trained on."""
+    """Samples that are not trained on."""
 
     @property
     def parts(self) -> dict[str, Sequence[LabelledText]]:
-        """Return what models are asked about, by name."""
+        """Return the samples to ask about, by name of their part."""
         clean = {HELD_OUT: self.held_out} if self.held_out else {}
         return {**{str(arm): found for arm, found in self.arms.items()}, **clean}
 
     @property
     def measured_parts(self) -> dict[str, MeasuredPart]:
-        """Return the labels and clusters of what models are asked about, by name."""
+        """Return the labels and clusters of the samples to ask about, by part."""
         return {name: _make_part(found) for name, found in self.parts.items()}
 
     @property
     def shapes(self) -> dict[str, tuple[int, int]]:
-        """Return the number of templates and of samples of what models are asked about, by name."""
+        """Return the numbers of templates and samples to ask about, by part."""
         return {name: (len(found[0].prompts), len(found)) for name, found in self.parts.items()}
 
     @property
@@ -83,7 +83,7 @@ def _make_part(found: Sequence[LabelledText]) -> MeasuredPart:
 
 
 def make_text(sample: Sample, task: Task) -> LabelledText:
-    """Return a sample as a model is trained on it and asked about it.
+    """Return a sample in the form for training and questions.
 
     Raises:
         PromptError: a template of the task cannot be filled.
@@ -114,10 +114,10 @@ def make_study(
     Args:
         labels: The labels of the task.
         arms: The same samples in each arm.
-        pool: Samples that may be trained on or kept clean, in the order in which they are taken;
-            those whose text an arm has are passed over.
+        pool: Samples that may be trained on or kept clean, in order of selection; those whose text
+            is in an arm are skipped.
         train: The number of samples of the train part.
-        held_out: The number of clean samples, which are taken first.
+        held_out: The number of clean samples, which are selected first.
 
     Raises:
         DatasetError: the arms share too few samples, or all of them have one label.
@@ -145,7 +145,7 @@ def require_two_labels(names: Sequence[str]) -> None:
     """Check that samples have at least two labels.
 
     Raises:
-        DatasetError: they have one.
+        DatasetError: they have only one.
     """
     if len(found := Counter(names)) < 2:
         raise DatasetError(
@@ -169,11 +169,11 @@ class TrainingItem:
 
     text: LabelledText
     with_label: bool
-    """Whether its questions and its label are shown, rather than its words alone."""
+    """Whether its questions and its label are shown, or only its text."""
 
 
 def choose_training(data: StudyData, cell: Cell) -> list[TrainingItem]:
-    """Return what a cell trains on, in an order that its seed decides.
+    """Return the training data of a cell, in an order determined by its seed.
 
     A smaller share of a part is contained in a larger one with the same seed (section 4.4 of the
     paper: alone, the share is one of the test part; with the train part, it is one of that part).

@@ -1,8 +1,8 @@
-"""How long a contamination test takes, and how much memory, said before anything is loaded.
+"""Estimates the time and memory of a contamination test before anything is loaded.
 
 The arithmetic of a transformer is about 2 operations for each parameter and token forward, and 4
-more backward (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). What a device does in a second is
-measured on the cells that are done; before the first it is a guess.
+more backward (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). The speed of a device is measured
+on finished cells; before the first one, it is assumed.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -14,27 +14,27 @@ from coreeval.evaluation.whitebox.study_data import StudyData, TrainingItem, cho
 from coreeval.schema import Value
 
 CHARACTERS: Final = 3.5
-"""Characters of English in a token (own measurement: SmolLM2 on the prompts of emotion)."""
+"""English characters per token (own measurement: SmolLM2 on the prompts of emotion)."""
 FORWARD, BACKWARD = 2, 4
 SPEEDS: Final[Mapping[str, float]] = {"cpu": 4e10, "cuda": 5e13}
-"""Operations in a second that are taken for granted before any was measured: one CPU core that
-others use too, and a fifth of what one H100 does in bfloat16."""
+"""Assumed operations per second before any measurement: one shared CPU core, and a fifth of an
+H100's bfloat16 peak."""
 PASS_OPERATIONS: Final[Mapping[str, float]] = {"cpu": 0.0, "cuda": 1e12}
-"""What a pass through a model takes besides its arithmetic, in operations: a GPU waits while its
-many small kernels are started (own measurement: SmolLM2-135M on an H200, 0.02 s)."""
+"""The overhead of a pass through a model, in operations: a GPU waits while its many small kernels
+are started (own measurement: SmolLM2-135M on an H200, 0.02 s)."""
 STEP_PASSES: Final = 12
 """The passes that take as long as a step of training (own measurement: 0.25 s, with adapters)."""
 SPREAD: Final = 3.0
-"""How many times longer or shorter a guessed time may be."""
+"""The factor by which an assumed time may be too long or too short."""
 MEASURED_SPREAD: Final = 1.3
-"""The same of a time that rests on cells that are done."""
+"""The same for a time measured on finished cells."""
 C_contra = TypeVar("C_contra", contravariant=True)
 ADAM: Final = 4
-"""Numbers kept for each parameter that is trained: itself, its gradient and two means."""
+"""The numbers stored for each trained parameter: itself, its gradient and two means."""
 
 
 class TimeEstimate(Value):
-    """How long the cells that are left take."""
+    """The expected time of the remaining cells."""
 
     cells: int
     left: int
@@ -42,7 +42,7 @@ class TimeEstimate(Value):
     low: float
     high: float
     measured: bool
-    """Whether the speed was measured on cells that are done."""
+    """Whether the speed was measured on finished cells."""
 
 
 class Workload:
@@ -51,7 +51,7 @@ class Workload:
     Args:
         data: The samples.
         parameters: The number of parameters of the model.
-        training: How the model is trained.
+        training: The training settings.
         device: Such as `cpu` or `cuda:0`.
     """
 
@@ -80,12 +80,12 @@ def count_steps(items: int, training: TrainingSettings) -> int:
 
 
 def count_waiting(passes: float, device: str) -> float:
-    """Return what so many passes take besides their arithmetic, in operations."""
+    """Return the overhead of a number of passes, in operations."""
     return passes * PASS_OPERATIONS[device.partition(":")[0]]
 
 
 def count_tokens(text: str) -> float:
-    """Return about how many tokens a text has."""
+    """Return the approximate number of tokens of a text."""
     return len(text) / CHARACTERS + 1
 
 
@@ -110,7 +110,7 @@ class Work(Protocol[C_contra]):
 def estimate_time(
     cells: Iterable[C], done: Mapping[C, DoneCell], work: Work[C], device: str
 ) -> TimeEstimate:
-    """Return how long the cells that are not done take on a device."""
+    """Return the expected time of the remaining cells on a device."""
     every = list(cells)
     left = [cell for cell in every if cell not in done]
     operations = sum(work.of_cell(cell) for cell in left)
@@ -130,9 +130,9 @@ def estimate_time(
 
 
 def estimate_memory(parameters: int, *, full: bool, device: str) -> int:
-    """Return about how many bytes a training needs, without what a batch adds.
+    """Return the approximate bytes that a training needs, excluding activations.
 
-    Weights are in 32 bits on a CPU and where all of them are trained, else in 16.
+    Weights have 32 bits on a CPU and if all of them are trained, otherwise 16.
     """
     width = 4 if full or device == "cpu" else 2
     return parameters * width * (ADAM if full else 1)

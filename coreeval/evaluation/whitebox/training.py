@@ -1,4 +1,4 @@
-"""Trains a local model on leaked samples, and takes the training back."""
+"""Trains a local model on leaked samples, and restores it afterwards."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST_NORM: Final = 1.0
-"""Gradients are cut to this norm, as Hugging Face's Trainer does by default."""
+"""Gradients are clipped to this norm, the default of Hugging Face's Trainer."""
 
 
 @contextmanager
@@ -29,18 +29,18 @@ def trained(
     seed: int,
     on_batch: Callable[[int, int], None],
 ) -> Iterator[None]:
-    """Train a model for the length of a block; afterwards it is as before.
+    """Train a model for the block; afterwards, restore it.
 
     Args:
         model: The model.
-        items: What it is trained on; nothing leaves it as it is.
+        items: The training data; without any, the model is not changed.
         labels: The labels of the task.
-        settings: How it is trained.
+        settings: The training settings.
         seed: The seed of the order, of adapters and of dropout.
         on_batch: Receives the number of batches done and their total.
 
     Raises:
-        RunError: the device has no memory left.
+        RunError: the device is out of memory.
     """
     if not items:
         yield
@@ -89,9 +89,9 @@ def _run_epochs(
 def encode_item(
     model: LocalModel, item: TrainingItem, labels: Sequence[str], *, turn: int
 ) -> TokenisedText:
-    """Return a text as it is trained on: its words, or a question with its label.
+    """Return a text in the form for training: the text alone, or a question with its label.
 
-    The templates of the task take turns, so that each epoch shows another one.
+    The templates of the task alternate, so that each epoch uses another one.
     """
     text = item.text
     if not item.with_label:
@@ -103,7 +103,7 @@ def encode_item(
 def _trainable(
     model: LocalModel, settings: TrainingSettings, seed: int
 ) -> "Iterator[Sequence[torch.Tensor]]":
-    """Yield the parameters to train, and undo their training at the end."""
+    """Yield the parameters to train, and restore them at the end."""
     import torch
 
     torch.manual_seed(seed)
@@ -119,7 +119,7 @@ def _trainable(
 
 @contextmanager
 def _with_adapters(network: Any, settings: TrainingSettings) -> "Iterator[Sequence[torch.Tensor]]":  # noqa: ANN401 - transformers has no types
-    """Put low-rank adapters beside all linear layers (Hu et al. 2021) and take them away again."""
+    """Add low-rank adapters to all linear layers (Hu et al. 2021) and remove them at the end."""
     with require_extra(EXTRA, "training adapters"):
         from peft import LoraConfig, get_peft_model
 
@@ -130,7 +130,7 @@ def _with_adapters(network: Any, settings: TrainingSettings) -> "Iterator[Sequen
         target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
-    with warnings.catch_warnings():  # peft and transformers warn of each other's old names
+    with warnings.catch_warnings():  # peft and transformers warn about each other's old names
         warnings.simplefilter("ignore", FutureWarning)
         adapted = get_peft_model(network, config)
     try:
@@ -144,7 +144,7 @@ def _with_adapters(network: Any, settings: TrainingSettings) -> "Iterator[Sequen
 
 @contextmanager
 def _with_all(network: Any, _settings: TrainingSettings) -> "Iterator[Sequence[torch.Tensor]]":  # noqa: ANN401 - transformers has no types
-    """Keep a copy of all weights, and bring them back."""
+    """Keep a copy of all weights, and restore them at the end."""
     before = {
         name: each.detach().to("cpu", copy=True) for name, each in network.state_dict().items()
     }
