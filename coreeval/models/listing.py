@@ -23,6 +23,7 @@ from coreeval.models.failures import (
     to_final_error,
 )
 from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
+from coreeval.tools.formatting import list_first
 from coreeval.tools.http import BoundedClient
 
 _PATIENCE_S = 5.0
@@ -193,11 +194,10 @@ def _check_name(config: ModelConfig, root: str, names: Sequence[str]) -> None:
     if not names or hosted or any(_is_listed(config.name, name) for name in names):
         return
     near = difflib.get_close_matches(config.name, names, n=1)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     raise ModelUnusable(
         f"{config.model}: the endpoint has no model {config.name!r}",
         where=root,
-        hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:_SHOWN])}{more}",
+        hint=f"did you mean {near[0]!r}?" if near else f"it has {list_first(names, _SHOWN)}",
     )
 
 

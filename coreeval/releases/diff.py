@@ -5,7 +5,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -22,6 +22,7 @@ from coreeval.releases.release_manifest import (
 from coreeval.releases.sources import Horizon, StaleSample, find_new_cutoffs, iter_stale_samples
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
+from coreeval.tools.formatting import list_first
 from coreeval.tools.markdown import code_span, escape
 from coreeval.tools.pages import open_templates
 from coreeval.tools.tables import Foreign, markdown_table
@@ -121,17 +122,16 @@ def _settings(diff: "Diff") -> tuple[str, str]:
 
 def _samples(diff: "Diff") -> tuple[str, str]:
     by_kind = {kind: [one.id for one in diff.changed if one.updated == kind] for kind in _KINDS}
-    lines = [f"- {kind} ({len(ids)}): {_name_samples(ids)}" for kind, ids in by_kind.items() if ids]
+    lines = [
+        f"- {kind} ({len(ids)}): {list_first([code_span(each) for each in ids], MOST_NAMED)}"
+        for kind, ids in by_kind.items()
+        if ids
+    ]
     return "Samples of the updated arm", "\n".join(lines)
 
 
 _KINDS = ("added", "removed", "changed")
 _COUNT_KEYS = ("counts.", "arms.", "bad_rows")
-
-
-def _name_samples(ids: Sequence[str]) -> str:
-    shown = ", ".join(code_span(each) for each in ids[:MOST_NAMED])
-    return f"{shown} and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else shown
 
 
 def _cell(value: object) -> str:

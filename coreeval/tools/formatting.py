@@ -5,7 +5,7 @@ the viewer and estimates differ in units and in how many decimals small amounts 
 says where it is used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Final, Protocol, TypeGuard
 
@@ -234,3 +234,9 @@ def format_size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def list_first(items: Sequence[str], most: int) -> str:
+    """Return the first items and the number of the others: `a, b and 3 more`."""
+    more = f" and {len(items) - most:,} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more

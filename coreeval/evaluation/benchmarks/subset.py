@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 from coreeval.errors import DatasetError, UsageError
 from coreeval.schema import BadRow, Sample, Value
-from coreeval.tools.formatting import format_quantity, plural
+from coreeval.tools.formatting import format_quantity, list_first, plural
 
 SampleOrder = Literal["first", "random", "stratified"]
 """How samples are chosen within a limit; `stratified` keeps the shares of the labels."""
@@ -124,11 +124,10 @@ def _check_known(what: str, named: Sequence[str], known: Sequence[str]) -> None:
     if not unknown:
         return
     near = difflib.get_close_matches(unknown[0], islice(known, 10_000), n=1)
-    more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
-    listed = ", ".join(map(repr, unknown[:MOST_NAMED]))
+    listed = list_first([repr(name) for name in unknown], MOST_NAMED)
     example = f"there are {', '.join(known[:MOST_NAMED])}, …"
     raise DatasetError(
-        f"the benchmark has no sample with the {what} {listed}{more}",
+        f"the benchmark has no sample with the {what} {listed}",
         hint=f"did you mean {near[0]!r}?" if near else example,
     )
 

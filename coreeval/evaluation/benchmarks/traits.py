@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from coreeval.schema import Sample, Task
 from coreeval.tasks import kind_of
 from coreeval.tasks.kinds.base import REMARK
+from coreeval.tools.formatting import list_first
 
 _SHOWN = 26
 """The most values of a trait that are listed: one for each option's letter."""
@@ -40,9 +41,7 @@ class TraitCounts:
 
 
 def _list_names(names: Counter[str]) -> str:
-    listed = sorted(names.items())[:_SHOWN]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(f"{name} {times:,}" for name, times in listed) + more
+    return list_first([f"{name} {times:,}" for name, times in sorted(names.items())], _SHOWN)
 
 
 def _describe_numbers(numbers: Counter[int]) -> str:

@@ -21,7 +21,7 @@ from coreeval.evaluation.numleak.statistics.baselines import FACTORS, LAGS, Seri
 from coreeval.evaluation.numleak.statistics.date_intervals import collect_answers
 from coreeval.evaluation.numleak.statistics.estimation import OTHER_UNIT
 from coreeval.evaluation.statistics import Array
-from coreeval.tools.formatting import plural
+from coreeval.tools.formatting import list_first, plural
 
 Values = Mapping[Period, float]
 SHIFT_SIGNIFICANCE: Final = 0.01
@@ -271,10 +271,9 @@ def describe_outliers(strays: Sequence[Point], answered: int) -> tuple[str, ...]
     """Return a sentence on the answers that the verdict leaves out; empty if there are none."""
     if not strays:
         return ()
-    said = ", ".join(f"{each.estimate:g} for {each.period}" for each in strays[:3])
-    more = f" and {len(strays) - 3} more" if len(strays) > 3 else ""
+    said = list_first([f"{each.estimate:g} for {each.period}" for each in strays], 3)
     lie = plural(len(strays), "lies", "lie")
     return (
         f"{len(strays)} of {answered} answers {lie} far outside the range of the series "
-        f"({said}{more}): the verdict ignores them; all other numbers include them.",
+        f"({said}): the verdict ignores them; all other numbers include them.",
     )

@@ -18,6 +18,7 @@ from coreeval.runs.names import require_tag
 from coreeval.schema import Text, Value
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import append_lines, hold_lock
+from coreeval.tools.formatting import list_first
 from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -136,12 +137,9 @@ class NoteLog:
     def _describe_damage(self, numbers: Sequence[int]) -> RunCorrupt:
         """Return the error for lines that are not notes, by their numbers."""
         one = len(numbers) == 1
-        told = ", ".join(map(str, numbers[:_MOST_TOLD]))
-        more = f" and {len(numbers) - _MOST_TOLD:,} more" if len(numbers) > _MOST_TOLD else ""
+        told = list_first([str(number) for number in numbers], _MOST_TOLD)
         return RunCorrupt(
-            f"line {told} is not a valid note"
-            if one
-            else f"lines {told}{more} are not valid notes",
+            f"line {told} is not a valid note" if one else f"lines {told} are not valid notes",
             where=str(self.path),
             hint=f"restore the file from a backup, or delete the line{'' if one else 's'}",
         )

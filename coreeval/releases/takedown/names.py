@@ -11,7 +11,7 @@ from coreeval.agents.safety import (
     load_takedown,
 )
 from coreeval.errors import RunLocked, UsageError
-from coreeval.tools.files import write_text
+from coreeval.tools.files import hold_lock, write_text
 
 _HEAD = "# Names that nothing in this workspace may use, one per line: coreeval docs safety\n"
 _PATIENCE_S = 60.0
@@ -55,16 +55,12 @@ def add_names(path: Path, names: Sequence[str]) -> None:
         ConfigError: the list cannot be read.
         OSError: the list cannot be written.
     """
-    from filelock import FileLock, Timeout
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE_S):
-            _append_names(path, names)
-    except Timeout:
-        raise RunLocked(
-            "another process is writing this list", where=str(path), hint="wait until it has ended"
-        ) from None
+    taken = RunLocked(
+        "another process is writing this list", where=str(path), hint="wait until it has ended"
+    )
+    with hold_lock(path.with_name(f".{path.name}.lock"), taken, wait_s=_PATIENCE_S):
+        _append_names(path, names)
 
 
 def _append_names(path: Path, names: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.series.definition import Format, SeriesDefinition
 from coreeval.tasks.task_file import suggest_name
 from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
+from coreeval.tools.formatting import list_first
 
 MOST_BYTES: Final = 32 << 20
 """Maximum size of a file, compressed and uncompressed; daily factors since 1926 take 2 MB."""
@@ -170,8 +171,7 @@ def _place(header: Sequence[str], name: str) -> int:
 
 
 def _name_columns(header: Sequence[str]) -> str:
-    shown = [name or "(no name)" for name in header[:20]]
-    return ", ".join(shown) + (f" and {len(header) - 20} more" if len(header) > 20 else "")
+    return list_first([name or "(no name)" for name in header], 20)
 
 
 def _join_date(cells: Sequence[str], dates: Sequence[int], definition: SeriesDefinition) -> str:

@@ -18,6 +18,7 @@ from types import FrameType
 from coreeval.errors import KnowledgeError, RunError, RunLocked
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock, path_to_text
+from coreeval.tools.formatting import list_first
 from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.sync.batches import (
@@ -341,9 +342,8 @@ def _name_below(file: Path, source: Path) -> str:
 def _require_news(source: Path, counts: IntakeCounts) -> None:
     if counts.files or counts.known:
         return
-    left_out = [f"{name} ({why})" for name, why in list(counts.ignored.items())[:5]]
-    more = f" and {len(counts.ignored) - 5} more" if len(counts.ignored) > 5 else ""
-    found = f"found {', '.join(left_out)}{more}" if left_out else "it contains no files"
+    left_out = list_first([f"{name} ({why})" for name, why in counts.ignored.items()], 5)
+    found = f"found {left_out}" if left_out else "it contains no files"
     raise KnowledgeError(
         "it contains no GDELT files",
         where=str(source),
