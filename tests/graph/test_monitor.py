@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from coreeval.graph.cost_meter import CostMeter
 from coreeval.graph.monitor import (
@@ -27,6 +28,7 @@ from coreeval.tools.stores.call_ledger import SpendingTotal
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Spend, Wait
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import heartbeat
 from tests.graph.kit import Lab
 from tests.support.llm_server import Reply
 
@@ -140,9 +142,9 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
     waits = [(wait.cause, wait.who, wait.seconds) for wait in last.pulse.waits]
     assert waits == [("news", "retrieve", 90.0), ("answer", "openai:m", 90.0)]
     assert await store.history.flush_steps()
-    beat = store.last_beat()
-    assert beat and beat.pulse == last.pulse
-    assert set(beat.in_flight) == {"a", "b"}
+    (beat,) = store.rows(select(heartbeat))
+    assert ProgressSnapshot.of(beat["pulse"]) == last.pulse
+    assert set(beat["in_flight"]) == {"a", "b"}
     hours.second = 95.0
     monitor.in_flight.leave("a")
     assert monitor.pulse().idle_s == 0.0
@@ -264,10 +266,9 @@ def test_workers_are_one_run(hours: Hours, store: RunStore) -> None:
     ]
     assert [one.per_second for one in pulse.workers] == [0.0, 4.0]
     asyncio.run(monitor.beat(store))
-    beat = store.last_beat()
-    assert beat is not None and beat.pulse is not None
-    assert set(beat.in_flight) == {"s11", "s12"}
-    assert beat.pulse.workers == pulse.workers
+    (beat,) = store.rows(select(heartbeat))
+    assert set(beat["in_flight"]) == {"s11", "s12"}
+    assert ProgressSnapshot.of(beat["pulse"]).workers == pulse.workers
     monitor.forget_worker(1)
     hours.second = 7.0
     assert [one.number for one in monitor.pulse().workers] == [0]

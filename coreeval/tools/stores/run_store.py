@@ -45,7 +45,6 @@ from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
 from coreeval.tools.stores.run_queries import SampleListing, SampleStates
 from coreeval.tools.stores.run_tables import (
     Fetch,
-    Heartbeat,
     ReleaseSample,
     SampleResult,
     TargetAnswer,
@@ -358,14 +357,6 @@ class RunStore(RunFile):
         known = {"in_flight": in_flight, "pulse": asdict(pulse) if pulse else None}
         write: Write = (self.put[t.heartbeat], [row | known])
         self.submit([write]).add_done_callback(self.note_failure)
-
-    def last_beat(self) -> Heartbeat | None:
-        """Return the last heartbeat, if there was one."""
-        for row in self.rows(select(t.heartbeat)):
-            row.pop("id")
-            pulse = row.pop("pulse")
-            return Heartbeat(**row, pulse=ProgressSnapshot.of(pulse) if pulse else None)
-        return None
 
 
 _SAMPLE = [t.samples.c[name] for name in Sample.model_fields]

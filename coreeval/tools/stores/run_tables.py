@@ -16,7 +16,6 @@ from sqlalchemy import (
 )
 
 from coreeval.schema import AnswerKind, Evidence, Result, Sample, TrainEnd, Verdict
-from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.sqlite import WIDE_INTEGER
 
 TargetAnswer = tuple[str, int, str, str, AnswerKind, bool | None, float | None]
@@ -110,19 +109,6 @@ class Fetch:
     bytes_billed: int = 0
     cost_usd: float = 0.0
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Heartbeat:
-    """The last heartbeat of the process that works on a run."""
-
-    pid: int
-    host: str
-    at: str
-    in_flight: dict[str, dict[str, str]]
-    """The node of each sample in flight and its start time, by sample id."""
-    pulse: ProgressSnapshot | None = None
-    """The process's snapshot of the run; None in files that predate it."""
 
 
 metadata = MetaData()
@@ -270,8 +256,8 @@ heartbeat = Table(
     Column("pid", WIDE_INTEGER, nullable=False),
     Column("host", String, nullable=False),
     Column("at", String, nullable=False),
-    Column("in_flight", JSON, nullable=False),
-    Column("pulse", JSON),
+    Column("in_flight", JSON, nullable=False),  # each sample's node and start time, by its id
+    Column("pulse", JSON),  # a ProgressSnapshot; NULL in files that predate it
 )
 fetches = Table(
     "fetches",
