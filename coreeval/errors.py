@@ -34,9 +34,10 @@ Not among them is what goes wrong with one call, which fails one sample:
 * SampleBudgetSpent       the sample has cost more than one may: it makes no further call
 """
 
+import difflib
 import errno
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
@@ -243,6 +244,23 @@ _HINTS = {
     errno.EPERM: _NO_PERMISSION,
 }
 """What to do if the system refuses an operation of a command, by errno."""
+
+
+def suggest_name(
+    word: str, known: Iterable[str], otherwise: str | None = None, *, likeness: float = 0.6
+) -> str:
+    """Return a hint that names the known word most similar to another one.
+
+    Args:
+        word: The word that is not known.
+        known: The known words.
+        otherwise: The hint if none is similar; None for one that lists the known words.
+        likeness: The least similarity, from 0 to 1 (`difflib.SequenceMatcher.ratio`).
+    """
+    names = list(known)
+    if near := difflib.get_close_matches(word, names, n=1, cutoff=likeness):
+        return f"did you mean {near[0]!r}?"
+    return f"known: {', '.join(names)}" if otherwise is None else otherwise
 
 
 def to_coreeval_error(error: BaseException) -> CoreEvalError:

@@ -4,7 +4,6 @@
 which it was due, by a strftime pattern under which no two times are alike.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pydantic import AfterValidator, Field, model_validator
 from coreeval.config.base import Section
 from coreeval.config.dates import parse_age
 from coreeval.config.models import VariableName
+from coreeval.errors import suggest_name
 
 CRON_FIELDS = {
     "minute": "0-59",
@@ -158,8 +158,7 @@ def load_timezone(name: str) -> ZoneInfo:
         known = available_timezones()
     if not known:
         raise ValueError("this machine has no time zones: pip install tzdata")
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "write it as Europe/Berlin or UTC"
+    hint = suggest_name(name, known, "write it as Europe/Berlin or UTC", likeness=0.5)
     raise ValueError(f"there is no time zone {name!r}; {hint}")
 
 

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from coreeval.config.user_files import find_line
 from coreeval.config.value_errors import describe_value_error
-from coreeval.errors import ConfigError
+from coreeval.errors import ConfigError, suggest_name
 
 MOST_SHOWN = 20
 """The most mistakes of one file that a message lists."""
@@ -105,8 +105,7 @@ def _suggest_value(details: ErrorDetails) -> str:
     if details["type"] != "literal_error" or not isinstance(said, str):
         return ""
     choices = [part for part in permitted.split("'") if part.strip(" ,") not in ("", "or")]
-    near = difflib.get_close_matches(said.lower(), choices, n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
+    return suggest_name(said.lower(), choices, "")
 
 
 def _key_path(place: Sequence[int | str]) -> tuple[str, ...]:

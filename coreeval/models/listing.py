@@ -5,7 +5,6 @@ answers, the key is refused, the list is one path level further down, or a compl
 model. Anything else is accepted.
 """
 
-import difflib
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ConfigError, CredentialError, ModelUnusable
+from coreeval.errors import ConfigError, CredentialError, ModelUnusable, suggest_name
 from coreeval.models.failures import (
     NO_API,
     CallFailure,
@@ -193,11 +192,10 @@ def _check_name(config: ModelConfig, root: str, names: Sequence[str]) -> None:
     hosted = (urlsplit(root).hostname or "").endswith(_DEPLOYED)
     if not names or hosted or any(_is_listed(config.name, name) for name in names):
         return
-    near = difflib.get_close_matches(config.name, names, n=1)
     raise ModelUnusable(
         f"{config.model}: the endpoint has no model {config.name!r}",
         where=root,
-        hint=f"did you mean {near[0]!r}?" if near else f"it has {list_first(names, _SHOWN)}",
+        hint=suggest_name(config.name, names, f"it has {list_first(names, _SHOWN)}"),
     )
 
 

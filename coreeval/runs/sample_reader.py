@@ -1,13 +1,12 @@
 """Reading the samples of a run: a list of them, and the history of each."""
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coreeval.errors import UsageError
+from coreeval.errors import UsageError, suggest_name
 from coreeval.meanings import OUTCOMES
 from coreeval.runs.history import (
     SampleHistory,
@@ -44,11 +43,7 @@ def require_known(what: str, name: str, known: Sequence[str]) -> None:
         UsageError: it is not known.
     """
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise UsageError(
-            f"there is no {what} {name!r}",
-            hint=f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}",
-        )
+        raise UsageError(f"there is no {what} {name!r}", hint=suggest_name(name, known))
 
 
 @contextmanager

@@ -1,13 +1,12 @@
 """A part of a benchmark: its first, random or stratified samples, those of labels or listed ids."""
 
-import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, Literal, get_args
 
-from coreeval.errors import DatasetError, UsageError
+from coreeval.errors import DatasetError, UsageError, suggest_name
 from coreeval.schema import BadRow, Sample, Value
 from coreeval.tools.formatting import format_quantity, list_first, plural
 
@@ -76,8 +75,7 @@ def build_subset(
         raise UsageError(f"{limit} is not a number of samples", where=named("limit"))
     orders: tuple[str, ...] = get_args(SampleOrder)
     if order not in orders:
-        near = difflib.get_close_matches(order, orders, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(orders)}"
+        hint = suggest_name(order, orders)
         raise UsageError(f"{order!r} is not an order", where=named("sample"), hint=hint)
     if order != "first" and limit is None:
         raise UsageError(
@@ -123,12 +121,11 @@ def _check_known(what: str, named: Sequence[str], known: Sequence[str]) -> None:
     unknown = [name for name in named if name not in there]
     if not unknown:
         return
-    near = difflib.get_close_matches(unknown[0], islice(known, 10_000), n=1)
     listed = list_first([repr(name) for name in unknown], MOST_NAMED)
     example = f"there are {', '.join(known[:MOST_NAMED])}, …"
     raise DatasetError(
         f"the benchmark has no sample with the {what} {listed}",
-        hint=f"did you mean {near[0]!r}?" if near else example,
+        hint=suggest_name(unknown[0], islice(known, 10_000), example),
     )
 
 

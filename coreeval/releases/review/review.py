@@ -4,12 +4,11 @@ Nothing is recorded if any choice is wrong. A run is named itself, or by a relea
 of it.
 """
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coreeval.errors import ReviewOpen, RunCorrupt, RunStateError, UsageError
+from coreeval.errors import ReviewOpen, RunCorrupt, RunStateError, UsageError, suggest_name
 from coreeval.releases.release import MANIFEST, Release, read_release
 from coreeval.releases.release_manifest import ReviewState
 from coreeval.releases.review.decisions import (
@@ -242,7 +241,7 @@ def _check_choice(choice: Choice, texts: Mapping[str, str], run: Path) -> None:
         raise UsageError(
             f"the run has no new text for a sample {choice.sample!r}",
             where=choice.where or str(run),
-            hint=_nearest_ids(choice.sample, texts),
+            hint=suggest_name(choice.sample, texts, "use the ids in the list"),
         )
     if choice.digest not in ("", texts[choice.sample]):
         raise UsageError(
@@ -250,11 +249,6 @@ def _check_choice(choice: Choice, texts: Mapping[str, str], run: Path) -> None:
             where=choice.where,
             hint="write the sheet again, and review the new text",
         )
-
-
-def _nearest_ids(sample: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(sample, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else "use the ids in the list"
 
 
 def resolve_run(place: Path) -> Path:
