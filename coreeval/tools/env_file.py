@@ -55,12 +55,16 @@ _REFERENCE = "${"
 """The start of a reference to another variable, which may be a secret under its own name only."""
 _told = set[tuple[Path, tuple[str, ...]]]()
 """The files and names that this process has already reported."""
+_set = dict[str, tuple[Path, str]]()
+"""The variables that this process has set from a file: the file and the value, by name."""
 
 
 def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool = False) -> None:
     """Set the environment variables of a folder's `.env` that are allowed and not set yet.
 
-    Variables that are not allowed are skipped and reported once on stderr.
+    What was set from the `.env` of another folder is unset first: a process may read several
+    configs, and the key of somebody else's must not answer for the user's own. Variables that are
+    not allowed are skipped and reported once on stderr.
 
     Args:
         folder: The folder of the config, or the current folder if there is no config.
@@ -71,10 +75,12 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
         ConfigError: the file cannot be read.
     """
     path = (folder / FILE).resolve()
+    _unset_others(path)
     values, shell = _read(path), frozenset(os.environ)
     for name, value in values.items():
         if _may_set(name, value) and shell.isdisjoint(_same_names(name)):
             os.environ[name] = value
+            _set[name] = (path, value)
     known = _hook_variables(config)
     left = tuple(
         name
@@ -84,6 +90,15 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
     if left and not quiet and (path, left) not in _told:
         _told.add((path, left))
         sys.stderr.write(f"{_note(path, left)}\n")
+
+
+def _unset_others(path: Path) -> None:
+    """Unset what other files have set, unless it has been changed since."""
+    for name, (source, value) in list(_set.items()):
+        if source != path:
+            del _set[name]
+            if os.environ.get(name) == value:
+                del os.environ[name]
 
 
 def asks_to_hide(value: str) -> bool:

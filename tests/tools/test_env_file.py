@@ -121,6 +121,22 @@ def test_the_shell_comes_first_under_each_name(tmp_path: Path, shell: str, name:
     assert os.environ[name] == "true"
 
 
+def test_the_file_of_another_config_sets_nothing_for_this_one(tmp_path: Path) -> None:
+    theirs = written(
+        tmp_path / "theirs", {"OPENAI_API_KEY": "sk-theirs", "LANGSMITH_API_KEY": "ls-theirs"}
+    )
+    mine = written(tmp_path / "mine", {"OPENAI_API_KEY": "sk-mine"})
+    read_env_file(theirs)
+    read_env_file(theirs)
+    assert os.environ["LANGSMITH_API_KEY"] == "ls-theirs"
+    read_env_file(mine)
+    assert os.environ["OPENAI_API_KEY"] == "sk-mine"
+    assert "LANGSMITH_API_KEY" not in os.environ
+    os.environ["OPENAI_API_KEY"] = "sk-of-the-shell"
+    read_env_file(tmp_path)  # without a file
+    assert os.environ["OPENAI_API_KEY"] == "sk-of-the-shell"
+
+
 def test_names_of_one_file_do_not_shut_each_other_out(tmp_path: Path) -> None:
     said = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"}
     for name in (*said, "AWS_PROFILE"):
