@@ -5,6 +5,7 @@ are found as its text shows them.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,9 +99,8 @@ def read_json_lines(path: Path) -> Iterator[ItemRecord]:
                 yield ItemRecord(line.number, found)
 
 
-_FINEVAL = re.compile(
-    r"\['A'\s*:(.*?),\s*'B'\s*:(.*?),\s*'C'\s*:(.*?),\s*'D'\s*:(.*)\]", flags=re.DOTALL
-)
+_BRACKET = re.compile(r"\['A'\s*:")
+_MARKS = tuple(re.compile(rf",\s*'{letter}'\s*:") for letter in "BCD")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -113,8 +113,16 @@ class OptionSpan(NamedTuple):
 
 def find_bracketed_options(text: str) -> dict[str, str]:
     """Return the options in FinEval's form `['A': one, 'B': two, …]`, or none without it."""
-    found = _FINEVAL.search(text)
-    return dict(zip("ABCD", map(str.strip, found.groups()), strict=True)) if found else {}
+    marks = [_BRACKET.search(text)]
+    for mark in _MARKS:  # one after the other: one pattern for all would try every combination
+        marks.append(marks[-1] and mark.search(text, marks[-1].end()))
+    found = [mark for mark in marks if mark]
+    end = text.rfind("]", found[-1].end()) if found else -1
+    if len(found) < len(marks) or end < 0:
+        return {}
+    ends = [*(mark.start() for mark in found[1:]), end]
+    parts = (text[mark.end() : at].strip() for mark, at in zip(found, ends, strict=True))
+    return dict(zip("ABCD", parts, strict=True))
 
 
 def letter_options(texts: list[str]) -> dict[str, str]:
@@ -128,16 +136,21 @@ def find_option_spans(text: str, options: Mapping[str, str]) -> dict[str, Option
     Return None if the text has no such list. If there are several such lists, the last one counts.
     """
     patterns = [_option_pattern(letter, option) for letter, option in options.items()]
-    for first in reversed([*patterns[0].finditer(text)]):
+
+    def find_rest(first: re.Match[str]) -> list[OptionSpan]:
+        """Return the spans of a list that begins here; none if an option is missing."""
         found, at = [OptionSpan(*first.span(1))], first.end()
         for pattern in patterns[1:]:
             if not (match := pattern.search(text, at)):
-                break
+                return []
             found.append(OptionSpan(*match.span(1)))
             at = match.end()
-        if len(found) == len(patterns):
-            return dict(zip(options, found, strict=True))
-    return None
+        return found
+
+    starts = [*patterns[0].finditer(text)]
+    # where a list is not complete, none that begins later is
+    lists = bisect_left(starts, True, key=lambda first: not find_rest(first))
+    return dict(zip(options, find_rest(starts[lists - 1]), strict=True)) if lists else None
 
 
 def _option_pattern(letter: str, option: str) -> re.Pattern[str]:

@@ -15,6 +15,7 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import display_path, make_digest
 from coreeval.evaluation.benchmarks.json_elements import JsonElement, iter_json_elements
 from coreeval.evaluation.benchmarks.rows import (
+    LONGEST_ID,
     BenchmarkFormat,
     RowOrBad,
     Rows,
@@ -23,6 +24,7 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
+from coreeval.tasks.kinds.base import BLANK
 
 _VERSION: Final = re.compile(r"-v\d+\.\d+$")
 _ENDING: Final = ".json"
@@ -78,15 +80,21 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
         yield f"the article {place} has no list paragraphs"
         return
     title = str(article.value.get("title") or place)
+    if len(title) > LONGEST_ID:
+        yield f"the title of the article {place} has more than {LONGEST_ID:,} characters"
+        return
     for number, paragraph in enumerate(paragraphs, start=1):
         cluster = f"{title}/{number}"
         asked = paragraph.get("qas") if isinstance(paragraph, dict) else None
         if not isinstance(paragraph, dict) or not isinstance(asked, list):
             yield f"the paragraph {cluster} has no list qas"
             continue
+        context = paragraph.get("context")
+        if isinstance(context, str):  # one text in memory, however many questions share it
+            context = context.strip(BLANK)
         for one in asked:
             if isinstance(one, dict):
-                yield one, paragraph.get("context"), cluster
+                yield one, context, cluster
             else:
                 yield f"the paragraph {cluster} has a question that is not an object"
 

@@ -56,6 +56,9 @@ _WIDEST_SHARE: Final = 100.0
 _SMALLEST: Final = 1e-15
 _LARGEST: Final = 1e15
 _LONGEST_ANSWER: Final = 2_000
+_MOST_ANSWERS: Final = 1_000
+_LONGEST_DETAIL: Final[Mapping[str, int]] = {"unit": 200, "tolerance": 2_000, PROGRAM: 2_000}
+"""Every answer of a model is compared with all accepted ones, in their unit (own choice)."""
 _NAMES: Final = {ANSWERS: ("answer",), CONTEXT: ("passage", "paragraph")}
 _SIGNS: Final = re.compile(r"%|\$|\u20ac|\u00a3|\bper ?cent\b|\bdollars?\b|\beuros?\b", re.I)
 _UNITS: Final = {"percent": "%", "per cent": "%", "dollar": "$", "dollars": "$", "euro": "\u20ac",
@@ -96,6 +99,8 @@ def _read_answers(value: object) -> list[str]:
     found = dict.fromkeys(text for text in read_list(value, ANSWERS) if text)
     if not found:
         raise ItemDefect("the field answers is empty")
+    if len(found) > _MOST_ANSWERS:
+        raise ItemDefect(f"it has {len(found):,} answers, more than {_MOST_ANSWERS:,}")
     if any(len(text) > _LONGEST_ANSWER for text in found):
         raise ItemDefect(f"an answer has more than {_LONGEST_ANSWER:,} characters")
     return list(found)
@@ -146,6 +151,8 @@ def _read_details(values: Values) -> dict[str, str]:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ItemDefect(f"the {name} must be text or a number, not {type(value).__name__}")
         found[name] = check_encodable(name, " ".join(str(value).split()))
+        if len(found[name]) > _LONGEST_DETAIL[name]:
+            raise ItemDefect(f"the {name} has more than {_LONGEST_DETAIL[name]:,} characters")
     if "tolerance" in found:
         _check_tolerance(found["tolerance"])
     return found

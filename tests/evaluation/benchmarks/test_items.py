@@ -16,7 +16,7 @@ from coreeval.evaluation.benchmarks.items import (
     load_items,
 )
 from coreeval.evaluation.metrics import CONSISTENCY, PERFORMANCE, THRESHOLD
-from coreeval.evaluation.modifications import BY_RULE
+from coreeval.evaluation.modifications import BY_RULE, NoTwin
 from coreeval.schema import BadRow, Item
 from tests.evaluation.benchmarks.kit import put, reasons
 from tests.evaluation.recorded import CAP, beside
@@ -241,3 +241,14 @@ def test_every_default_names_what_there_is() -> None:
 def test_the_splits_are_those_of_the_papers_files() -> None:
     for name, chosen in load_defaults().items():
         assert {chosen.train_split, chosen.test_split} <= {*list_item_splits(name, CAP / name)}
+
+
+@pytest.mark.timeout(20)
+def test_options_that_never_end_are_read_in_bounded_time(tmp_path: Path) -> None:
+    torn = "['A':1, 'B':2, 'C':3, " * 20_000  # 500 of them took minutes
+    found = load_items("fineval", listed(tmp_path / "a.json", fineval(), {"input": torn}), "test")
+    assert (len(found.items), len(found.bad_rows)) == (1, 1)
+    item = lines(tmp_path / "b.jsonl", {"input": "A. x " * 50_000, "output": "A"}).items[0]
+    unshown = item.model_copy(update={"options": {"A": "x", "B": "gold"}})
+    reason = "the input does not show the options"
+    assert BY_RULE["option_shuffle"](unshown, seed=1) == NoTwin(id=item.id, reason=reason)

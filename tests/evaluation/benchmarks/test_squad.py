@@ -76,6 +76,10 @@ def test_splits_are_named_without_the_version(tmp_path: Path) -> None:
         ({"title": "One"}, "the article 1 has no list paragraphs"),
         ({"paragraphs": [{"context": "x"}]}, "the paragraph 1/1 has no list qas"),
         ({"paragraphs": [3]}, "the paragraph 1/1 has no list qas"),
+        (
+            {"title": "x" * 1_001, "paragraphs": []},
+            "the title of the article 1 has more than 1,000 characters",
+        ),
     ],
 )
 def test_what_is_no_article_is_a_bad_row(tmp_path: Path, article: object, reason: str) -> None:
@@ -123,3 +127,17 @@ def test_articles_are_read_one_after_the_other(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_questions_share_their_passage_in_memory(tmp_path: Path) -> None:
+    questions: list[object] = [
+        {"id": str(at), "question": "Why?", "answers": [{"text": "1932"}]} for at in range(500)
+    ]
+    passage = "\n" + "in 1932 " * 40_000
+    path = put(tmp_path / "dev.json", document(questions, passage))
+    found = read("squad", path, CLOSED_BOOK, split="dev")
+    assert len(found.samples) == 500
+    texts = [
+        sample.fields["context"] for sample in read("squad", path, READING, split="dev").samples
+    ]
+    assert len(set(map(id, texts))) == 1  # a file of a megabyte took gigabytes
