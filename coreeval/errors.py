@@ -36,6 +36,7 @@ Not among them is what goes wrong with one call, which fails one sample:
 
 import difflib
 import errno
+import re
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -43,6 +44,8 @@ from typing import ClassVar, Final, Literal
 
 from coreeval.project import find_issues_page
 
+OBEYED: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters that move the cursor, colour text, or reorder what a terminal shows."""
 WAITING: Final = 5
 """The exit code of a run that waits for batches, which is no error."""
 
@@ -69,9 +72,10 @@ class CoreEvalError(Exception):
         }
 
     def __str__(self) -> str:
+        """Return what a traceback shows; names in it may be of others, and control no terminal."""
         where = f"\n  where: {self.where}" if self.where else ""
         hint = f"\n  to do: {self.hint}" if self.hint else ""
-        return self.message + where + hint
+        return OBEYED.sub("\N{REPLACEMENT CHARACTER}", self.message + where + hint)
 
 
 class UsageError(CoreEvalError):

@@ -84,7 +84,8 @@ def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def _explain_unknown(details: ErrorDetails, model: type[BaseModel]) -> tuple[Mistake, str]:
     """Return the mistake of an unknown key, and the known key that is meant; "" if none is near."""
-    place = _key_path(details["loc"])
+    *above, key = details["loc"]
+    place = (*_key_path(above), str(key))
     known = _list_keys(model, place[:-1])
     near = next(iter(difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)), "")
     hint = f"did you mean {near!r}?" if near else f"known keys: {', '.join(known)}"

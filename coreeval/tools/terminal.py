@@ -1,19 +1,17 @@
 """Lines on a terminal: texts of others move no cursor and imitate no line, paths are brief."""
 
 import os
-import re
 import shlex
 import sys
 from pathlib import Path
 from typing import TextIO
 
-_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters that move the cursor, colour text, or reorder what a terminal shows."""
+from coreeval.errors import OBEYED
 
 
 def plain(text: str) -> str:
     """Return the text without terminal control codes, because samples and news are untrusted."""
-    return _OBEYED.sub("\N{REPLACEMENT CHARACTER}", text)
+    return OBEYED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def one_line(text: str) -> str:

@@ -22,6 +22,25 @@ def test_a_config_is_read_from_a_path_a_text_a_mapping_or_a_value(shell: Shell) 
     assert load_config(CONFIG, overrides=["run.seed=3"]).run.seed == 3
 
 
+def test_an_error_as_python_prints_it_controls_no_terminal(shell: Shell) -> None:
+    (shell.folder / "d.csv").write_text("te\x1b]0;owned\x07xt,la\u202ebel\nx,joy\n")
+    data = {"format": "csv", "path": str(shell.folder / "d.csv"), "split": "test"}
+    with pytest.raises(UsageError) as caught:
+        estimate({**CONFIG, "dataset": data})
+    assert (
+        str(caught.value)
+        .splitlines()[-1]
+        .startswith("  to do: there are te\ufffd]0;owned\ufffdxt, la\ufffdbel;")
+    )
+
+
+@pytest.mark.parametrize("key", ["a[0]", "list", "dict"])
+def test_a_key_like_a_part_of_pydantics_own_is_unknown(key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config({**CONFIG, key: 1})
+    assert caught.value.message == f"unknown key {key!r}"
+
+
 def test_relative_paths_in_memory_start_at_the_current_folder(shell: Shell) -> None:
     given = {**CONFIG, "dataset": {"format": "tweeteval", "path": Path("data") / "emotion"}}
     before = copy.deepcopy(given)
