@@ -8,12 +8,17 @@ nothing is imported before somebody names a plugin and agrees to run its code. T
 
 import hashlib
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata, util
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import islice
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any, Final, get_args
 
 from typing_extensions import get_protocol_members
@@ -39,6 +44,8 @@ ALLOW_OPTION: Final = "--allow-plugins"
 _VERSION: Final = "plugin_api"
 _MOST_FILES: Final = 10_000
 """The most files of a module without a package that are hashed."""
+_CODE: Final = frozenset((".py", ".pyw", ".pyc", ".so", ".pyd"))
+"""The endings of files that an import may run."""
 _MOST_WORDS: Final = 200
 """The most characters that are shown of what a plugin says."""
 
@@ -172,21 +179,36 @@ def _find_class(group: PluginGroup, name: str) -> PluginOrigin:
 
 
 def _hash_code(places: Iterable[Path], name: str) -> str:
-    """Return the SHA-256 of the Python files of a module."""
-    found, files = hashlib.sha256(), list[tuple[str, Path]]()
-    for place in places:
-        inside = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-        files += [(path.relative_to(place.parent).as_posix(), path) for path in inside]
-    if len(files) > _MOST_FILES:
-        raise PluginError(
-            f"the module of the plugin {name} has more than {_MOST_FILES:,} files and no package",
-            where=f"plugin:{name}",
-            hint="put the plugin into a package, with a version",
-        )
-    for shown, path in files:
+    """Return the SHA-256 of the files of a module that Python may run."""
+    found = hashlib.sha256()
+    listed = islice(_iter_code(places), _MOST_FILES + 1)
+    for number, (shown, path) in enumerate(sorted(listed), start=1):
+        if number > _MOST_FILES:
+            raise PluginError(
+                f"the module of the plugin {name} has more than {_MOST_FILES:,} files and no "
+                "package",
+                where=f"plugin:{name}",
+                hint="put the plugin into a package, with a version",
+            )
         code = path.read_bytes() if path.is_file() else b""
-        found.update(f"{shown}\0{len(code)}\0".encode() + code)
+        found.update(f"{shown}\0{len(code)}\0".encode(errors="surrogateescape") + code)
     return found.hexdigest()
+
+
+def _iter_code(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    """Yield each file that Python may run, also behind a link; caches are never read."""
+    seen = set[str]()
+    for place in places:
+        if not place.is_dir():
+            yield place.name, place
+        for folder, inside, files in os.walk(place, followlinks=True):
+            real = {name: os.path.realpath(Path(folder, name)) for name in sorted(inside)}
+            inside[:] = [name for name, at in real.items() if at not in seen]
+            seen.update(real.values())
+            for path in (Path(folder, name) for name in files):
+                is_cache = path.parent.name == "__pycache__" and len(path.suffixes) > 1
+                if path.suffix in _CODE and not is_cache:
+                    yield path.relative_to(place.parent).as_posix(), path
 
 
 # -- consent --------------------------------------------------------------------------------------
@@ -331,6 +353,36 @@ def _load(origin: PluginOrigin, protocol: type[object]) -> Plugin:
     return Plugin(origin=origin, loaded=found)
 
 
+class _UncachedLoader(SourceFileLoader):
+    """Compiles the source: a file in `__pycache__` may hold other code than was agreed to."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code of a module."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _UncachedFinder:
+    """Finds the modules of plugins that are known by the digest of their code."""
+
+    def __init__(self) -> None:
+        self.tops = set[str]()
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how a module is loaded; None if it is no plugin's."""
+        if name.partition(".")[0] not in self.tops:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec and type(spec.loader) is SourceFileLoader:
+            spec.loader = _UncachedLoader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+_FINDER: Final = _UncachedFinder()
+
+
 def import_object(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may have that name
     """Return what a plugin's name stands for.
 
@@ -338,6 +390,10 @@ def import_object(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may h
         PluginError: it cannot be imported.
     """
     module, _, path = origin.target.partition(":")
+    if origin.digest:
+        _FINDER.tops.add(module.partition(".")[0])
+        if _FINDER not in sys.meta_path:
+            sys.meta_path.insert(0, _FINDER)
     try:
         found: Any = import_module(module)
     except Exception as error:  # the code is not ours

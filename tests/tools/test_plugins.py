@@ -1,6 +1,8 @@
 """Plugins run only after somebody has agreed, and only if they fit their protocol."""
 
 import json
+import py_compile
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Protocol
 
@@ -128,6 +130,40 @@ def test_a_module_without_a_package_is_known_by_its_code(site: Site) -> None:
     site.forget()
     (package / "inner" / "part.py").touch()
     assert find_origin("targets", "echo_package.inner:Echo").digest != one
+
+
+@pytest.mark.parametrize("way", ["compiled", "library", "link", "hidden"])
+def test_every_file_that_an_import_may_run_is_part_of_the_digest(site: Site, way: str) -> None:
+    package, elsewhere = site.folder / "echo_package", site.folder / "elsewhere"
+    package.mkdir()
+    elsewhere.mkdir()
+    (package / "__init__.py").touch()
+    (package / "loop").symlink_to(package)
+    places = {
+        "compiled": package / "impl.pyc",
+        "library": package / "impl.cpython-311-x86_64-linux-gnu.so",
+        "link": elsewhere / "impl.py",
+        "hidden": package / "__pycache__" / "impl.py",
+    }
+    (package / "linked").symlink_to(elsewhere)
+    (package / "__pycache__").mkdir()
+    before = find_origin("targets", "echo_package:Echo").digest
+    site.forget()
+    places[way].write_bytes(b"other code")
+    assert find_origin("targets", "echo_package:Echo").digest != before
+
+
+def test_code_in_a_cache_is_never_run(site: Site) -> None:
+    site.write("other_module", "1 / 0\n")
+    site.write("echo_module", ECHO)
+    cache = Path(cache_from_source(str(site.folder / "echo_module.py")))
+    before = allow_plugin(USE).digest
+    py_compile.compile(
+        str(site.folder / "other_module.py"),
+        cfile=str(cache),
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+    assert load_plugin(USE, Stated).origin.digest == before  # and not a division by zero
 
 
 def test_a_plugin_that_is_not_there_or_twice_there(site: Site, tmp_path: Path) -> None:
