@@ -150,6 +150,7 @@ def _f_measure(shared: int, due: int, said: int) -> float:
 
 def count_common_words(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common subsequence of words (bit-parallel, Hyyrö 2004)."""
+    first, second = sorted((first, second), key=len)  # each word of the first takes its length
     places: dict[str, int] = {}
     for place, token in enumerate(first):
         places[token] = places.get(token, 0) | 1 << place

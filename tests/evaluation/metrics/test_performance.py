@@ -2,6 +2,7 @@
 
 import math
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,11 @@ from coreeval.evaluation.metrics import (
     at_least,
     cosine_similarity,
 )
-from coreeval.evaluation.metrics.performance import average_scores, mean_score
+from coreeval.evaluation.metrics.performance import (
+    average_scores,
+    count_common_words,
+    mean_score,
+)
 from coreeval.evaluation.modifications import BY_RULE, DECADE_SHIFTS, FLOOR, PIECE, SHIFTS
 from coreeval.tools.embeddings import MINILM, PACKAGE, open_embeddings
 from tests.evaluation.recorded import Recorded, beside, recorded
@@ -47,6 +52,15 @@ def test_rouge_is_rouge_scores(reference: str, output: str) -> None:
         value = scored(ours, (reference, output)).score
         expected = theirs[kind].fmeasure if reference.strip() else math.nan
         assert value == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_long_document_beside_a_short_text_takes_little_memory() -> None:
+    document = [f"a{at:x}" for at in range(50_000)]
+    tracemalloc.start()
+    for pair in ((document, document[::500]), (document[::500], document)):
+        assert count_common_words(*pair) == 100
+    assert tracemalloc.get_traced_memory()[1] < 5e6
+    tracemalloc.stop()
 
 
 @given(PAIRS)
