@@ -32,11 +32,14 @@ from coreeval.models.dispatch import Dispatcher, ModelRequest
 from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.models.running_steps import wait_for_other_steps
 from coreeval.models.sample_cost import add_sample_cost, find_overspent
+from coreeval.tools.catalogs import worst_case_cost
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import CallStore, Origin
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
+
+    from coreeval.config import PriceConfig
 
 
 Message = Mapping[str, str]
@@ -164,6 +167,7 @@ class ModelClient:
         max_draws: int = MAX_DRAWS,
         settle: bool = False,
         logprobs: int = 0,
+        price: "PriceConfig | None" = None,
     ) -> None:
         self.model = model
         self.role = role
@@ -173,6 +177,7 @@ class ModelClient:
         self._max_draws = max_draws
         self._settles = settle
         self._logprobs = logprobs
+        self._price = price
 
     async def ask(
         self,
@@ -216,7 +221,7 @@ class ModelClient:
                 break  # there are no more chains
             add_call(self._to_reference(record, cached=origin != "sent"))
             if origin == "sent" or record.paid_by == self._store.payer:
-                add_sample_cost(record.usd or 0.0)
+                add_sample_cost(self._cost_of(record, draw))
             try:
                 value = _parse_answer(record, output_schema, check)
             except InvalidAnswer as error:
@@ -235,6 +240,13 @@ class ModelClient:
             kind=_CHAIN_ENDS.get(reason, "unparsed"),
             said=record.response,
         )
+
+    def _cost_of(self, record: CallRecord, draw: Draw) -> float:
+        """Return what a call cost, in US dollars: the most possible if nobody said its tokens."""
+        if record.usd is None and self._price:
+            size = len(record.request.encode())
+            return worst_case_cost(self._price, prompt_bytes=size, max_tokens=draw.max_tokens)
+        return record.usd or 0.0
 
     async def _find_or_send(
         self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]], request: str

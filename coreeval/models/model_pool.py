@@ -101,6 +101,7 @@ class ModelPool:
             max_draws=max_draws,
             settle=settle,
             logprobs=logprobs,
+            price=self._budget.find_price(model),
         )
 
     def _choose_dispatcher(self, live: LiveDispatcher) -> Dispatcher:

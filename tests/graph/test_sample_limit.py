@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from coreeval.models.sample_cost import (
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
-from tests.graph.kit import CONCURRENCY, Lab, Undisturbed, ended
+from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, ended
+from tests.support.llm_server import Reply, Request
 
 PRICE = {"price": {"input": 0, "output": 1000}}
 SMALL, LARGE = 1e-9, 1000.0
@@ -52,6 +54,23 @@ def test_a_sample_beyond_its_limit_makes_no_further_call(
         assert result.reason.startswith("sample_budget: ")
         assert "USD spent of" in result.reason and "coreeval retry" in result.reason
     assert sum(result.outcome == "failed" for result in ended.values()) > len(ended) / 2
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": -1, "completion_tokens": 1}, "none"])
+def test_calls_without_a_token_count_count_as_the_most_possible(lab: Lab, usage: object) -> None:
+    async def answer(request: Request) -> Reply:
+        said = await lab.answers(request)
+        return (
+            replace(said, usage=usage)
+            if isinstance(said, Reply)
+            else Reply(content=said, usage=usage)
+        )
+
+    limit(lab, SMALL)
+    lab.server.answers = answer
+    lab.refresh()
+    assert sum(result.outcome == "failed" for result in lab.results().values()) > SAMPLES / 2
+    assert set(paid(lab).values()) == {1}
 
 
 def test_a_larger_limit_goes_on_from_the_kept_answers(lab: Lab, undisturbed: Undisturbed) -> None:
