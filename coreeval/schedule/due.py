@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from coreeval.config.schedule import HookConfig, format_version, is_version
+from coreeval.config.schedule import FIRST_MOMENT, HookConfig, format_version, is_version
 from coreeval.errors import (
     WAITING,
     GateNotMet,
@@ -30,6 +30,7 @@ from coreeval.schedule.plan import (
 )
 from coreeval.schedule.steps import StepResult, StepRunner
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.files import is_inside, special_kind
 from coreeval.tools.workspace import RunFiles
 
 Ending = Literal[
@@ -152,7 +153,7 @@ class ScheduleCheck:
         """Return why there is nothing to do; None if there is something to do."""
         now = self.dependencies.now()
         known = max(_list_moments(state), default=now)
-        if now < known:
+        if max(now, FIRST_MOMENT) < known:
             return self._make_result(
                 "clock_back",
                 note=f"the clock shows {now.isoformat()}, but this was done at "
@@ -218,6 +219,7 @@ class ScheduleCheck:
         version = format_version(begun.due_at, plan.times, plan.schedule.version_pattern)
         begun = begun.model_copy(
             update={
+                "run": str(self._locate_run(begun)),
                 "tried_at": self.dependencies.now(),
                 "tries": begun.tries + 1,
                 "version": begun.version if is_version(begun.version) else version,
@@ -233,6 +235,17 @@ class ScheduleCheck:
             if saved is None:
                 raise
             return self._record_interrupt(saved)
+
+    def _locate_run(self, begun: OpenPeriod) -> Path:
+        """Return a begun period's run in this workspace, or the path of a new one.
+
+        The state may come from another machine or from a stranger, as in a cloned repository.
+        """
+        stamp = Path(begun.run).name
+        run = self.plan.workspace.runs / self.plan.name / stamp
+        if not is_inside(stamp) or special_kind(run):
+            return self.plan.workspace.new_run(self.plan.name, self.dependencies.now())
+        return run
 
     def _try_steps(self, begun: OpenPeriod) -> ScheduleResult:
         note = ""
@@ -400,8 +413,8 @@ class ScheduleCheck:
 
 
 def _list_moments(state: ScheduleState) -> Iterator[datetime]:
-    """Yield the times of the recorded actions."""
+    """Yield the times of the recorded actions, and when these were due."""
     if state.finished:
-        yield state.finished.ended_at
+        yield max(state.finished.ended_at, state.finished.due_at)
     if state.begun:
-        yield state.begun.tried_at
+        yield max(state.begun.tried_at, state.begun.due_at)

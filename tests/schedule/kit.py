@@ -68,6 +68,10 @@ class FakeSchedule:
         return Workspace(self.folder / ".coreeval")
 
     @property
+    def state_path(self) -> Path:
+        return self.workspace.root / "schedule" / f"{self.name}.json"
+
+    @property
     def state(self) -> ScheduleState:
         with open_plan(self.config) as plan:
             return plan.state_file.read()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from coreeval.errors import (
     GateNotMet,
     ModelUnusable,
     ReviewOpen,
+    RunError,
     RunLocked,
     UsageError,
 )
@@ -555,6 +557,53 @@ def test_the_ends_of_the_calendar_are_no_fault(
     office.now = datetime.fromisoformat(now)
     assert office.check_once().ending in ("released", "nothing")
     assert office.check_once().ending == "nothing"
+
+
+def _write_state(office: FakeSchedule, **state: object) -> None:
+    path = office.state_path
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"name": office.name, **state}))
+
+
+def _begun_in(run: str) -> dict[str, object]:
+    at = MONDAY.isoformat()
+    who = {"pid": 1, "host": "elsewhere", "tries": 1}
+    return {"due_at": at, "version": "2026.47", "run": run, "began_at": at, "tried_at": at} | who
+
+
+@pytest.mark.parametrize("run", ["{victim}/stamp", "{runs}/..", "", "/", "a\0b", "{runs}/linked"])
+def test_a_strangers_state_names_no_run_outside_of_the_workspace(run: str, tmp_path: Path) -> None:
+    office, victim = FakeSchedule(tmp_path / "mine"), tmp_path / "victim"
+    (victim / "stamp").mkdir(parents=True)
+    (victim / "stamp" / "manifest.json").touch()
+    runs = office.workspace.runs / office.name
+    runs.mkdir(parents=True)
+    (runs / "linked").symlink_to(victim / "stamp")
+    _write_state(office, begun=_begun_in(run.format(victim=victim, runs=runs)))
+    done = office.check_once()
+    assert (done.ending, office.did[0]) == ("released", "refresh")
+    assert Path(done.run).resolve().parent == runs
+    assert [path.name for path in victim.rglob("*")] == ["stamp", "manifest.json"]
+
+
+def test_a_run_moved_with_its_workspace_is_resumed(tmp_path: Path) -> None:
+    office = FakeSchedule(tmp_path / "old", error=RunError("the endpoint is down"))
+    assert office.check_once().ending == "failed"
+    run = Path(office.state.begun.run if office.state.begun else "")
+    shutil.move(tmp_path / "old", tmp_path / "new")
+    office = FakeSchedule(tmp_path / "new")
+    done = office.check_once()
+    assert (done.ending, office.did) == ("released", ["resume", "release 2026.47"])
+    assert Path(done.run) == office.workspace.runs / office.name / run.name
+    assert not (tmp_path / "old").exists()
+
+
+def test_a_release_of_the_future_is_told(tmp_path: Path) -> None:
+    office, at = FakeSchedule(tmp_path / "mine"), MONDAY.isoformat()
+    release = {"version": "v", "run": "r", "release": "r", "ended_at": at}
+    _write_state(office, finished={"due_at": "9000-01-01T00:00:00Z", **release})
+    done = office.check_once()
+    assert done.ending == "clock_back" and "9000-01-01" in done.note
 
 
 def test_a_state_of_the_last_year_is_told(tmp_path: Path) -> None:
