@@ -17,6 +17,7 @@ from coreeval.models.chat_template import ChatTemplate, TemplateError, open_temp
 from coreeval.models.weights import (
     EXTRA,
     Weights,
+    declares_too_much,
     free_memory,
     require_memory,
 )
@@ -398,6 +399,22 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in said or "allocate memory" in said
 
 
+def _refuse_larger(network: "torch.nn.Module", weights: Weights) -> None:
+    """Refuse a network that is much larger than its files: transformers would fill the rest.
+
+    Raises:
+        UsageError: it is.
+    """
+    numbers = sum(one.numel() for one in (*network.parameters(), *network.buffers()))
+    if declares_too_much(numbers, weights):
+        raise UsageError(
+            f"the config describes a larger model than its weights: {numbers / 1e6:,.0f} million "
+            f"numbers, but the files contain {weights.parameters / 1e6:,.1f} million",
+            where=str(weights.folder / weights.gguf),
+            hint="download or copy the model again, with its config.json",
+        )
+
+
 def load_model(
     weights: Weights, device: str, *, full: bool, needed: int, most_tokens: int
 ) -> LocalModel:
@@ -415,7 +432,7 @@ def load_model(
     """
     with require_extra(EXTRA, "a local model"):
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     require_memory(weights, needed, free_device_memory(device), device)
     where = str(weights.folder / weights.gguf)
     kind = torch.float32 if full or device == "cpu" else torch.bfloat16
@@ -424,10 +441,21 @@ def load_model(
     shared = {"gguf_file": weights.gguf} if weights.gguf else {}
     try:
         with redirect_stderr(io.StringIO()):  # progress bars, which no setting turns off
+            config = AutoConfig.from_pretrained(weights.folder, **place, **shared)
+            with torch.device("meta"):  # takes no memory
+                empty = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+            _refuse_larger(empty, weights)
             tokenizer = AutoTokenizer.from_pretrained(weights.folder, **place, **shared)
             network, found = AutoModelForCausalLM.from_pretrained(
-                weights.folder, dtype=kind, output_loading_info=True, **place, **named
+                weights.folder,
+                config=config,
+                dtype=kind,
+                output_loading_info=True,
+                **place,
+                **named,
             )
+    except CoreEvalError:
+        raise
     except Exception as error:  # noqa: BLE001 - files of somebody else's go wrong in every way
         raise refuse_model(error, where) from None
     if missing := sorted({*found["missing_keys"], *map(str, found["mismatched_keys"])}):

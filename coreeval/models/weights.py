@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from coreeval.errors import UsageError
+from coreeval.models.tokenizer_file import find_swelling
 from coreeval.tools.extras import require_extra
 from coreeval.tools.formatting import format_size
 
@@ -48,10 +49,18 @@ _PATTERNS: Final = (_WEIGHTS, *_OTHERS)
 """The files that are downloaded from the hub."""
 _SLACK: Final = 8
 """The most parameters per stored number: quantised weights are packed."""
+_ALWAYS_ALLOWED: Final = 1 << 26
+"""Numbers that any network may have beside its weights, such as those of positions: 256 MiB (own
+choice)."""
 _WIDTHS: Final = ("hidden_size", "n_embd", "d_model", "dim", "embedding_size")
 """Config keys of the embedding size."""
-_MOST_GROWTH: Final = 1000
-"""The largest expansion of a character by a tokenizer before truncation (own choice)."""
+_MOST_EXPERTS: Final = 1 << 17
+"""The most experts of all layers, unless there are more tensors (own choice; 25,000 are known)."""
+_IN_PLACE_OF: Final = {
+    "config.json": "configuration_files",
+    "tokenizer_config.json": "fast_tokenizer_files",
+}
+"""The key by which a file makes transformers read others instead of the usual ones."""
 _INDEX: Final = "model.safetensors.index.json"
 
 
@@ -185,6 +194,7 @@ def _read_folder(name: str, folder: Path) -> Weights:
     counts = [_count_safetensors(path) for path in files]
     parameters, tensors = (sum(each) for each in zip(*counts, strict=True))
     _check_config(folder / "config.json", parameters, tensors)
+    _refuse_other_files(folder)
     _check_tokenizer(folder / "tokenizer.json")
     _check_index(folder / _INDEX, {path.name for path in files})
     return Weights(
@@ -224,8 +234,8 @@ def _check_config(path: Path, parameters: int, tensors: int) -> None:
         UsageError: the model is refused, or the file is damaged.
     """
     config = _read_object(path)
-    for one in (config, config.get("text_config")):
-        if isinstance(one, dict) and not _fits(one, parameters, tensors):
+    for one in _iter_objects(config):
+        if not _fits(one, parameters, tensors):
             raise UsageError(
                 f"{path.name} describes a larger model than its weights: {parameters / 1e6:,.1f} "
                 f"million parameters in {tensors:,} tensors",
@@ -241,41 +251,62 @@ def _check_config(path: Path, parameters: int, tensors: int) -> None:
             )
 
 
-def _fits(config: Mapping[str, Any], parameters: int, tensors: int) -> bool:
-    """Return whether files can contain the layers and the vocabulary that a config declares.
+def _iter_objects(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a config and the configs of its parts."""
+    yield config
+    for value in config.values():
+        if isinstance(value, dict):
+            yield from _iter_objects(value)
 
-    transformers allocates both before it notices that weights are missing.
+
+def _fits(config: Mapping[str, Any], parameters: int, tensors: int) -> bool:
+    """Return whether files can contain the layers, experts and vocabulary that a config declares.
+
+    transformers allocates them before it notices that weights are missing.
     """
     numbers = {key: value for key, value in config.items() if isinstance(value, int)}
-    layers = max((numbers[key] for key in numbers if key.endswith(("layer", "layers"))), default=0)
+    layers, experts = (
+        max((numbers[key] for key in numbers if key.endswith(ends)), default=0)
+        for ends in (("layer", "layers", "block_count"), ("experts", "expert_count"))
+    )
     words = numbers.get("vocab_size", 0)
     width = max((numbers.get(key, 0) for key in _WIDTHS), default=0)
-    return layers <= tensors and words * width <= parameters * _SLACK
+    return (
+        layers <= tensors
+        and layers * experts <= max(tensors, _MOST_EXPERTS)
+        and words * width <= parameters * _SLACK
+    )
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Refuse a model whose files name others to be read instead, maybe outside of its folder.
+
+    Raises:
+        UsageError: they do, or one is damaged.
+    """
+    for name, key in _IN_PLACE_OF.items():
+        path = folder / name
+        named = _read_object(path).get(key) if path.is_file() else None
+        if named and named not in (["config.json"], ["tokenizer.json"]):
+            raise UsageError(
+                f"{name} names other files to read instead: {key}: {str(named)[:80]!r}",
+                where=str(path),
+                hint=f"delete the key {key}",
+            )
 
 
 def _check_tokenizer(path: Path) -> None:
-    """Refuse a tokenizer that expands texts before it truncates them.
+    """Refuse a tokenizer that swells texts before they can be cut.
 
     Raises:
-        UsageError: the tokenizer is refused, or the file is damaged.
+        UsageError: it does, or the file is damaged.
     """
-    if not path.is_file():
-        return
-    growth, waiting = 1, [_read_object(path).get(key) for key in ("normalizer", "pre_tokenizer")]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, list):
-            waiting += one
-        elif isinstance(one, dict):
-            content = one.get("content", one.get("prepend"))
-            growth *= max(1, len(content)) if isinstance(content, str) else 1
-            waiting += one.values()
-        if growth > _MOST_GROWTH:
-            raise UsageError(
-                f"{path.name} expands one character to more than {_MOST_GROWTH:,}",
-                where=str(path),
-                hint="download or copy the model again from a trusted source",
-            )
+    if path.is_file() and (problem := find_swelling(_read_object(path))):
+        raise UsageError(
+            f"{path.name} {problem}",
+            where=str(path),
+            hint="download or copy the model again from a trusted source",
+        )
 
 
 def _check_index(path: Path, files: Collection[str]) -> None:
@@ -355,10 +386,16 @@ def _read_gguf(name: str, path: Path) -> Weights:
         reader = WholeReader(path)
         parameters = sum(int(one.n_elements) for one in reader.tensors)
         end = max(int(one.data_offset + one.n_bytes) for one in reader.tensors)
+        named = (one for one in reader.fields.values() if one.name.endswith("_count"))
+        told = {one.name: one.contents() for one in named}
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, OSError) as error:
         raise _damaged(path, f"truncated or not a GGUF file: {error}") from None
     if path.stat().st_size < end:
         raise _damaged(path, f"truncated: {format_size(path.stat().st_size)} of {format_size(end)}")
+    if not _fits(told, parameters, len(reader.tensors)):
+        raise _damaged(path, f"too small for what it declares: {str(told)[:200]}")
+    _refuse_other_files(path.parent)
+    _check_tokenizer(path.parent / "tokenizer.json")
     return Weights(
         name=name,
         folder=path.parent,
@@ -375,6 +412,11 @@ def _hash_files(paths: list[Path]) -> str:
         with path.open("rb") as file:
             known.update(hashlib.file_digest(file, "sha256").digest())
     return f"sha256:{known.hexdigest()}"
+
+
+def declares_too_much(numbers: int, weights: Weights) -> bool:
+    """Return whether a network of so many numbers cannot come from the files of a model."""
+    return numbers > max(weights.parameters * _SLACK, _ALWAYS_ALLOWED)
 
 
 # -- memory ---------------------------------------------------------------------------------------

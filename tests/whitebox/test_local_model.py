@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -97,7 +98,7 @@ LOOP = "{% for i in range(99999) %}"
         (f"{LOOP * 3}{{{{ i }}}}{'{% endfor %}' * 3}", "it took longer than 2 s"),
         ("{% if (9**(9**10)) > 1 %}x{% endif %}", "it took longer than 2 s"),
         ("{{ 'a'.ljust(900000000) * 9 }}", "MemoryError|took longer than 2 s or more than 3 GiB"),
-        (f"{LOOP}{'x' * 50}{{% endfor %}}", "it makes 4,999,950 characters of them"),
+        (f"{LOOP}{'x' * 50}{{% endfor %}}", "it expands them to 4,999,950 characters"),
     ],
 )
 def test_a_template_that_does_not_end_or_swells_is_ended(
@@ -339,6 +340,9 @@ def test_an_index_leads_nowhere_else(own: Path, named: str) -> None:
         ('{"vocab_size": 1000000000, "hidden_size": 4096}', "describes a larger model"),
         ('{"n_layer": 60000}', "describes a larger model"),
         ('{"text_config": {"vocab_size": 1000000000, "n_embd": 4096}}', "describes a larger model"),
+        ('{"a": {"b": {"num_layers": 60000}}}', "describes a larger model"),
+        ('{"num_hidden_layers": 2, "num_local_experts": 1000000}', "describes a larger model"),
+        ('{"configuration_files": ["config.4.0.json"]}', "names other files to read instead"),
     ],
 )
 def test_a_config_is_looked_at_before_it_is_loaded(own: Path, content: str, told: str) -> None:
@@ -370,6 +374,79 @@ def test_a_tokenizer_that_swells_texts_is_refused(own: Path, part: str) -> None:
     _edit(own, "tokenizer.json", lambda found: found.update({part: nested}))
     with pytest.raises(UsageError, match="expands one character to more than 1,000"):
         find_weights(f"hf:{own}")
+
+
+BYTES = {"type": "ByteLevel"}
+SWELL = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 40}
+TEMPLATE = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "X"}}, {"Sequence": {"id": "A"}}],
+    "special_tokens": {"X": {"id": "X", "ids": [0] * 501, "tokens": ["<end>"] * 501}},
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"normalizer": {"type": "Sequence", "normalizers": [BYTES] * 10}},
+        {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [BYTES] * 10}},
+        {"normalizer": [{"type": "Replace", "pattern": {"Regex": ""}, "content": "x"}] * 10},
+        {"normalizer": {"precompiled_charsmap": b64encode(bytes(4) + b"x" * 1001).decode()}},
+        {"decoder": {"type": "Sequence", "decoders": [SWELL, SWELL]}},
+        {"post_processor": {"type": "Sequence", "processors": [BYTES, TEMPLATE]}},
+        {"added_tokens": [{"id": 0, "content": "x" * 10_001}]},
+        {"model": {"type": "Unigram", "vocab": [["x" * 10_001, 0.0]]}},
+    ],
+)
+def test_no_part_of_a_tokenizer_swells_texts(own: Path, changed: dict[str, object]) -> None:
+    _edit(own, "tokenizer.json", lambda found: found.update(changed))
+    with pytest.raises(UsageError, match=r"expands one character|has a token of more than"):
+        find_weights(f"hf:{own}")
+
+
+def test_a_usual_tokenizer_is_accepted(own: Path) -> None:
+    charsmap = b64encode(bytes(4) + b"abc\0").decode()
+    steps = [
+        {"type": "Prepend", "prepend": "_"},
+        {"type": "NFKD"},
+        {"type": "Lowercase"},
+        {"type": "Precompiled", "precompiled_charsmap": charsmap},
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+        BYTES,
+    ]
+    _edit(own, "tokenizer.json", lambda found: found.update(normalizer=steps))
+    assert find_weights(f"hf:{own}").parameters
+
+
+@pytest.mark.parametrize("named", ["../outside/tokenizer.4.json", "tokenizer.4.json"])
+def test_no_other_tokenizer_is_read_instead(own: Path, named: str) -> None:
+    (own.parent / "outside").mkdir()
+    shutil.copy(own / "tokenizer.json", own / named)
+    _edit(own, "tokenizer_config.json", lambda one: one.update(fast_tokenizer_files=[named]))
+    with pytest.raises(UsageError, match="names other files to read instead: fast_tokenizer"):
+        find_weights(f"hf:{own}")
+
+
+def test_positions_without_weights_take_no_memory(own: Path) -> None:
+    config = {"model_type": "gpt2", "n_positions": 10**9, "n_embd": 64, "n_layer": 2, "n_head": 4}
+    (own / "config.json").write_text(json.dumps({**config, "vocab_size": 368}))
+    with pytest.raises(UsageError, match=r"a larger model than its weights: 64,\d+ million"):
+        opened(own)
+
+
+@pytest.mark.parametrize("key", ["block_count", "expert_count"])
+def test_a_gguf_of_more_layers_than_tensors_is_told_at_once(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "m.gguf"
+    writer = GGUFWriter(path, "llama")
+    writer.add_uint32("llama.block_count", 1)
+    writer.add_uint32(f"llama.{key}", 3_000_000)
+    writer.add_tensor("a", np.ones((64, 64), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(UsageError, match="too small for what it declares"):
+        find_weights(f"hf:{path}")
 
 
 @pytest.mark.parametrize("shape", [[1e999], [-4, -4], [1 << 70, 1 << 70], ["4"]])
