@@ -74,7 +74,7 @@ def apply_free_keys(frozen: Config, manifest: Manifest) -> Config:
     """
     source = Path(manifest.source.path)
     named = bool(manifest.source.path)  # a config in memory or a cassette has none
-    now = load_config(source, manifest.source.overrides) if named and source.exists() else frozen
+    now = load_config(source, manifest.source.overrides) if named and source.is_file() else frozen
     free = {name: getattr(now.run, name) for name in FREE_KEYS}
     dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
     run = frozen.run.model_copy(update=free)
@@ -124,7 +124,7 @@ def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
     source = Path(manifest.source.path)
     if (
         not manifest.source.path
-        or not source.exists()
+        or not source.is_file()
         or hash_file(source) == manifest.source.sha256
     ):
         return []

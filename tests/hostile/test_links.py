@@ -1,6 +1,7 @@
 """Names and links in stores, runs and caches that somebody else made: none leads out of them."""
 
 import asyncio
+import json
 import os
 import shutil
 import sqlite3
@@ -16,8 +17,10 @@ import yaml
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.cli import main
+from coreeval.config import load_config
 from coreeval.errors import KnowledgeError, RunCorrupt
 from coreeval.graph.checkpoints import open_checkpoints
+from coreeval.graph.run import open_run
 from coreeval.releases.takedown.calls import UNREADABLE_FILE, erase_cache_entries, erase_calls
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import list_results
@@ -340,6 +343,19 @@ def test_a_run_with_a_pipe_in_it_is_refused(
     assert give(command, files.root) != 0
     said = capsys.readouterr()
     assert "holds a named pipe" in (said.out if command == "takedown" else said.err)
+
+
+@pytest.mark.timeout(30)
+def test_a_config_that_is_a_pipe_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = make_run(tmp_path).files
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    manifest = json.loads(files.manifest.read_text())
+    manifest["source"]["path"] = str(tmp_path / "pipe")
+    files.manifest.write_text(json.dumps(manifest))
+    assert load_config(files.config).run == open_run(files.root, None)[2].config.run
 
 
 def test_a_run_may_be_reached_by_a_link(
