@@ -37,7 +37,7 @@ def _multiply(steps: object, measure: Callable[[Mapping[str, Any]], int]) -> int
         if isinstance(one, list):
             waiting += one
         elif isinstance(one, dict):
-            growth *= measure(one)
+            growth *= max(1, measure(one))
             waiting += one.values()
     return growth
 
@@ -48,7 +48,7 @@ def _measure_step(step: Mapping[str, Any]) -> int:
     if isinstance(content, str):
         # an expression, or a text of nothing, may match between all characters
         is_between = isinstance(pattern, dict) and not pattern.get("String")
-        return max(1, len(content) + is_between)
+        return len(content) + is_between
     if isinstance(packed := step.get("precompiled_charsmap"), str):
         return _find_longest_piece(packed)
     return _STEP_GROWTH.get(str(step.get("type")), 1)

@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 import time
-from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -374,48 +373,6 @@ def test_a_tokenizer_that_swells_texts_is_refused(own: Path, part: str) -> None:
     _edit(own, "tokenizer.json", lambda found: found.update({part: nested}))
     with pytest.raises(UsageError, match="expands one character to more than 1,000"):
         find_weights(f"hf:{own}")
-
-
-BYTES = {"type": "ByteLevel"}
-SWELL = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 40}
-TEMPLATE = {
-    "type": "TemplateProcessing",
-    "single": [{"SpecialToken": {"id": "X"}}, {"Sequence": {"id": "A"}}],
-    "special_tokens": {"X": {"id": "X", "ids": [0] * 501, "tokens": ["<end>"] * 501}},
-}
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"normalizer": {"type": "Sequence", "normalizers": [BYTES] * 10}},
-        {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [BYTES] * 10}},
-        {"normalizer": [{"type": "Replace", "pattern": {"Regex": ""}, "content": "x"}] * 10},
-        {"normalizer": {"precompiled_charsmap": b64encode(bytes(4) + b"x" * 1001).decode()}},
-        {"decoder": {"type": "Sequence", "decoders": [SWELL, SWELL]}},
-        {"post_processor": {"type": "Sequence", "processors": [BYTES, TEMPLATE]}},
-        {"added_tokens": [{"id": 0, "content": "x" * 10_001}]},
-        {"model": {"type": "Unigram", "vocab": [["x" * 10_001, 0.0]]}},
-    ],
-)
-def test_no_part_of_a_tokenizer_swells_texts(own: Path, changed: dict[str, object]) -> None:
-    _edit(own, "tokenizer.json", lambda found: found.update(changed))
-    with pytest.raises(UsageError, match=r"expands one character|has a token of more than"):
-        find_weights(f"hf:{own}")
-
-
-def test_a_usual_tokenizer_is_accepted(own: Path) -> None:
-    charsmap = b64encode(bytes(4) + b"abc\0").decode()
-    steps = [
-        {"type": "Prepend", "prepend": "_"},
-        {"type": "NFKD"},
-        {"type": "Lowercase"},
-        {"type": "Precompiled", "precompiled_charsmap": charsmap},
-        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
-        BYTES,
-    ]
-    _edit(own, "tokenizer.json", lambda found: found.update(normalizer=steps))
-    assert find_weights(f"hf:{own}").parameters
 
 
 @pytest.mark.parametrize("named", ["../outside/tokenizer.4.json", "tokenizer.4.json"])
