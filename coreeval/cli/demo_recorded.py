@@ -72,7 +72,7 @@ def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
     yield ""
     yield "Where to look:"
     for one in done:
-        yield f"  all of it, to click  {command('view', one.run)}"
+        yield f"  everything in a browser  {command('view', one.run)}"
         yield f"  all outcomes          {command('trace', one.run)}"
         yield f"  the dataset          {brief(one.run / 'dataset')} (parquet)"
         yield f"  the recording         {command('cassette', 'show', one.cassette.path)}"

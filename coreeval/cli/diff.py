@@ -76,7 +76,7 @@ VALUE = 60
 """The most characters of a setting shown."""
 _STANDS = {
     "added": "new in the updated arm",
-    "removed": "gone from the updated arm",
+    "removed": "removed from the updated arm",
     "changed": "other text",
     "same": "differs elsewhere",
 }

@@ -37,7 +37,7 @@ def call_lines(call: "CallHistory") -> Iterator[str]:
     yield from wrap_text(_call_heading(call))
     yield from wrap_text(describe_trouble(call))
     if call.gone:
-        yield from wrap_text("its words are no longer in the call store")
+        yield from wrap_text("its messages are no longer in the call store")
         return
     for message in call.messages:
         yield from _block_lines(message.role, message.content)
@@ -48,7 +48,7 @@ def _call_heading(call: "CallHistory") -> str:
     prompt = f", prompt {call.prompt} {call.prompt_version[:8]}" if call.prompt else ""
     tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens"
     usd = format_price(call.usd, 6)
-    paid = "known already" if call.cached else "billed"
+    paid = "from the store" if call.cached else "billed"
     draw = f", draw {call.draw}" if call.draw else ""
     shared = f" for {call.samples} samples" if call.samples > 1 else ""
     return (
@@ -179,7 +179,7 @@ def _format_cost(story: "SampleHistory") -> str:
         return ""
     billed = [call for call in made if not call.cached]
     usd = describe_price(story.billed_usd)
-    return f"calls: {len(billed)} billed {usd}, {len(made) - len(billed)} known already"
+    return f"calls: {len(billed)} billed {usd}, {len(made) - len(billed)} from the store"
 
 
 def _train_lines(end: "TrainEnd") -> Iterator[str]:
@@ -210,7 +210,7 @@ def _format_calls(calls: "tuple[CallHistory, ...]") -> str:
     paid = sum(not call.cached for call in calls)
     known = len(calls) - paid
     asked = f", {paid} {_plural('call', paid)} asked" if paid else ""
-    return asked + (f", {known} {_plural('call', known)} known already" if known else "")
+    return asked + (f", {known} {_plural('call', known)} from the store" if known else "")
 
 
 def _plural(word: str, number: int) -> str:
@@ -301,7 +301,7 @@ def _format_headline(item: "Evidence | None") -> str:
     if item is None:
         return "(evidence not stored)"
     mark = " [reads like an instruction]" if item.instruction_like else ""
-    said = item.title or item.snippet or "(the release left the excerpt out)"
+    said = item.title or item.snippet or "(the release omits the excerpt)"
     return f"{item.published_at:%Y-%m-%d} {item.domain}: {said}{mark}"
 
 

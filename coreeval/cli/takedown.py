@@ -85,7 +85,7 @@ def _confirm(document: Document, as_json: bool) -> bool:
         )
     note("\n".join(place_lines([*document["places"], *document["left"]])))
     names = ", ".join(document["names"])
-    return typer.confirm(f"Delete what is kept of {names} permanently?", err=True)
+    return typer.confirm(f"Permanently delete everything stored about {names}?", err=True)
 
 
 _DONE = {"blanked": "blanked", "deleted": "deleted", "reopened": "open again"}

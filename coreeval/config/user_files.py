@@ -48,7 +48,7 @@ class YamlError(yaml.YAMLError):
         problem = problem[:_MOST_PROBLEM_LENGTH]
         if _OF_INDENTATION.search(problem):
             problem = (
-                "what stands here does not fit the lines above: look at the indentation of this "
+                "this does not fit the lines above: check the indentation of this "
                 f"line and of those above it ({problem})"
             )
             super().__init__(f"near line {line}: {problem}" if line else problem)

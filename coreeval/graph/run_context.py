@@ -241,7 +241,7 @@ class RunContext:
         kept = self.store.carry_over.count_from_release()
         if kept and self.manifest.parent is None:
             raise RunCorrupt(
-                f"run.db says of {kept} samples that a release has them, and the run follows none",
+                f"run.db says that {kept} samples come from a release, but the run follows none",
                 where=str(self.files.store),
                 hint=REPAIR,
             )

@@ -122,7 +122,7 @@ def refuse_truth_value(value: object) -> object:
         ValueError: it is one of them.
     """
     if isinstance(value, bool):
-        raise ValueError("it is a truth value instead of a number")
+        raise ValueError("it is a truth value in place of a number")
     return value
 
 

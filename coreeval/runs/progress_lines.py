@@ -26,7 +26,7 @@ _CAUSES: Mapping[str, str] = {
     "budget": "{who}: {number} waiting for budget that calls in flight may free",
     "throttled": "{who}: throttled by its endpoint, {number} waiting",
     "resting": "{who}: {number} waiting to retry after a failure",
-    "news": "news: {number} looked for",
+    "news": "news: {number} searches",
     "turn": "{who}: {number} queued (limits of the endpoint or the config)",
     "answer": "{who}: {number} sent, not answered yet",
     "step": "the step {who}: {number} in it",

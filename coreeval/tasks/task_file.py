@@ -208,7 +208,7 @@ def _check_sizes(file: TaskFile) -> Iterator[TaskProblem]:
 
 def _check_labels(file: TaskFile) -> Iterator[TaskProblem]:
     for number in _find_repeats(label.id for label in file.labels):
-        yield TaskProblem(f"labels: the id {number} is there twice", "give each label its own id")
+        yield TaskProblem(f"labels: the id {number} occurs twice", "give each label its own id")
     names = [name for label in file.labels for name in _label_names(label)]
     for name in _find_repeats(names):
         yield TaskProblem(
@@ -280,7 +280,7 @@ def _check_words(file: TaskFile) -> Iterator[TaskProblem]:
         words[f"targets.{key}"] = (key, target.name, *target.spellings, *target.terms)
     for key, listed in words.items():
         if not all(word.strip() for word in listed):
-            yield TaskProblem(f"{key}: a word of it is blank", "leave it out")
+            yield TaskProblem(f"{key}: one of its words is blank", "leave it out")
 
 
 _FEWEST_LABELS = 2

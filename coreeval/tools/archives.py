@@ -23,4 +23,4 @@ def check_packing(member: ZipInfo) -> None:
     if member.flag_bits & _ENCRYPTED:
         raise BadZipFile("it is encrypted")
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise BadZipFile(f"it is packed by method {member.compress_type}; deflate (8) is read")
+        raise BadZipFile(f"it is compressed by method {member.compress_type}, not deflate (8)")

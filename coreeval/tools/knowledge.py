@@ -35,6 +35,6 @@ class KnowledgeSource(Protocol):
 def describe_coverage(coverage: Coverage) -> str:
     """Return a source's coverage as one clause."""
     if coverage.articles is None:
-        return "asked over the network, not counted,"
+        return "searched over the network, not counted,"
     articles = format_quantity(coverage.articles, "article")
     return f"{articles} on {format_quantity(coverage.days, 'day')}"

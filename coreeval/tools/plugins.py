@@ -308,7 +308,7 @@ def _is_allowed(origin: PluginOrigin) -> bool:
 def _refuse_unallowed(origins: Sequence[PluginOrigin], where: str) -> UnallowedPlugin:
     named = ", ".join(map(str, origins))
     return UnallowedPlugin(
-        f"this config runs code of others, which nobody has agreed to in this workspace: {named}",
+        f"this config runs third-party code that was not allowed in this workspace: {named}",
         where=where,
         hint=f"if you trust this code, add {ALLOW_OPTION}, which remembers it in this version; "
         "if not, use a built-in name",
@@ -348,7 +348,9 @@ def _load(origin: PluginOrigin, protocol: type[object]) -> Plugin:
         try:
             found = found()
         except Exception as error:  # the code is not ours
-            raise refuse_plugin(origin, f"it cannot be made without arguments: {error}") from error
+            raise refuse_plugin(
+                origin, f"it cannot be created without arguments: {error}"
+            ) from error
     _check_members(origin, found, protocol)
     return Plugin(origin=origin, loaded=found)
 

@@ -252,7 +252,9 @@ def find_columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> di
     missing = [name for name in wanted if names.count(name) != 1]
     if missing:
         raise sheet_error(
-            path, f"it has not one column {missing[0]!r}", "keep the first line as it was written"
+            path,
+            f"it does not have exactly one column {missing[0]!r}",
+            "keep the first line as it was written",
         )
     return {name: names.index(name) for name in wanted}
 

@@ -76,7 +76,7 @@ def show_comparison(request: Request) -> Response:
     if len(keys) < 2:
         return render_page(request, "compare_choose.html", choices=choices, query=query, keys=keys)
     if len(keys) > MOST_SIDES:
-        raise HTTPException(400, f"At most {MOST_SIDES} can stand side by side; choose fewer.")
+        raise HTTPException(400, f"At most {MOST_SIDES} can be shown side by side; choose fewer.")
     sides = [_find_side(catalog, key) for key in keys]
     if len(sides) > 2:
         return show_several(request, sides)

@@ -39,10 +39,10 @@ async def keep_note(request: Request) -> Response:
             is too large; 400, it has too many fields or cannot be kept, with the reason.
     """
     if request.app.state.hide_texts:
-        raise HTTPException(403, "Texts are hidden here, so notes are neither shown nor kept.")
+        raise HTTPException(403, "Texts are hidden here, so notes are neither shown nor saved.")
     given = _parse_form(await _read_body(request))
     if not hmac.compare_digest(given.get("form", "").encode(), request.app.state.form.encode()):
-        raise HTTPException(403, "This form is of another page. Load the sample's page again.")
+        raise HTTPException(403, "This form belongs to another page. Load the sample's page again.")
     run = find_run_path(request, request.path_params["key"])
     sample = unquote(given.get("sample", ""))
     try:
@@ -57,7 +57,7 @@ async def keep_note(request: Request) -> Response:
         )
     except UsageError as error:
         hint = f" To do: {error.hint}." if error.hint else ""
-        raise HTTPException(400, f"The note was not kept: {error.message}.{hint}") from None
+        raise HTTPException(400, f"The note was not saved: {error.message}.{hint}") from None
     there = build_sample_url(request.path_params["key"], sample, request.url.query)
     return RedirectResponse(f"{there}#notes", 303)
 

@@ -143,4 +143,4 @@ def find_task_change(tasks: Sequence[str]) -> str:
     if len(set(tasks)) < 2:
         return ""
     named = ", ".join(dict.fromkeys(tasks))
-    return f"These are different tasks ({named}): their scores and outcomes do not compare."
+    return f"These are different tasks ({named}): their scores and outcomes are not comparable."

@@ -116,9 +116,10 @@ def _render_detection(report: dict[str, Any], files: RunFiles) -> str:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
             TemplateRuntimeError) as error:  # fmt: skip
         raise RunCorrupt(
-            f"{files.report_json.name} is not as a run writes it: {type(error).__name__}: {error}",
+            f"{files.report_json.name} is not in the format that a run writes: "
+            f"{type(error).__name__}: {error}",
             where=str(files.report_json),
-            hint=f"write it anew: {command('evaluate', files.root)}",
+            hint=f"write it again: {command('evaluate', files.root)}",
         ) from None
 
 

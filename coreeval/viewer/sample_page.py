@@ -37,8 +37,8 @@ from coreeval.viewer.sample_list import PAGE_SIZE, ListView
 
 DATE_SOURCES: dict[Precision, str] = {
     "exact": "as the article states",
-    "url": "read off its address",
-    "cluster": "that of a twin",
+    "url": "from its address",
+    "cluster": "from another report of the same event",
     "crawl": "when it was first seen",
 }
 """How the publication time of a piece of news is known."""

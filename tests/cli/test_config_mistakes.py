@@ -185,7 +185,7 @@ def test_a_setting_that_fits_reaches_the_run(shell: Shell) -> None:
         ("knowledge:\n  window:\n    start: 01.08.2025\n",
          ("'01.08.2025' is not a date: write YYYY-MM-DD", "line 3: knowledge.window.start")),
         ("models:\n  default: offline\nbackends:\n    a: 1\n  b: 2\n",
-         ("near line 5", "look at the indentation of this line and of those above it")),
+         ("near line 5", "check the indentation of this line and of those above it")),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_told_in_plain_words_with_its_line(

@@ -37,7 +37,7 @@ def test_a_text_is_shown_with_its_source(shop: Shell) -> None:
     shown = shop("gdelt", "text", URL, "https://x.example/y", "--from", "texts.jsonl", "--full").out
     assert f"2026-10-05 (file)  {TITLE}\n" in shown
     assert BODY[-1] in shown
-    assert "no file holds the article" in shown
+    assert "no file contains the article" in shown
 
 
 def test_a_text_that_is_not_the_article_has_a_reason(shop: Shell) -> None:

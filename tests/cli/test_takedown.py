@@ -449,7 +449,7 @@ def test_a_person_is_asked(
     monkeypatch.setattr("sys.stdin", typed)
     said = shell("takedown", NAME)
     assert said.code == 0
-    assert "Delete what is kept of Taco Bell permanently?" in said.err
+    assert "Permanently delete everything stored about Taco Bell?" in said.err
     assert (naming(folder) != before) is goes
     assert ("nothing was changed" in said.out) is not goes
 

@@ -35,7 +35,7 @@ ODD_ROWS = {
     "UPDATE samples SET fields = '[]'": "fields",
     "UPDATE samples SET fields = '{' WHERE seq = 2": "fields",
     """UPDATE samples SET fields = '{"text": "\\ud800"}'""": "fields",
-    "UPDATE samples SET id = 'x' WHERE seq = 1": "result of no sample",
+    "UPDATE samples SET id = 'x' WHERE seq = 1": "result without a sample",
     "UPDATE facts SET evidence_id = -1": "without its evidence",
     "UPDATE facts SET after = 'null'": "after",
     "UPDATE evidence SET id = 'x' WHERE rowid = 1": "evidence",
@@ -44,7 +44,7 @@ ODD_ROWS = {
     """UPDATE steps SET detail = '{"evidence": {"x": "named"}}', node = 'retrieve'
        WHERE rowid = 1""": "news",
     """UPDATE steps SET detail = '{"plan": 5}'""": "plan",
-    "UPDATE steps SET sample_id = 'targets' WHERE rowid = 1": "steps about no sample",
+    "UPDATE steps SET sample_id = 'targets' WHERE rowid = 1": "steps without a sample",
     "UPDATE verdicts SET passed = 'yes'": "passed",
     "UPDATE listing SET attempts = X'fffe'": "attempts",
     "UPDATE listing SET sample = 'x' WHERE seq = 1": "list",
@@ -127,7 +127,7 @@ def test_a_command_on_a_run_with_an_odd_row_is_one_message(
     change(run, statement)
     assert main(COMMANDS[command](run)) == RunCorrupt.exit_code
     said = "".join(capsys.readouterr())
-    assert "run.db holds what CoreEval does not write" in said
+    assert "run.db contains data that CoreEval does not write" in said
     assert str(run / "run.db") in said
     assert "restore the file from a backup" in said
 

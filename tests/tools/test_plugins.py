@@ -317,7 +317,7 @@ def test_a_plugin_that_fits(site: Site, code: str) -> None:
         ("def score(self, inputs, answers): return 1", "score = 1", "score is not a method"),
         ("(self, inputs, answers)", "(self, inputs)", r"score must take \(inputs, answers\)"),
         ("async def find", "def find", "find must be a coroutine: async def find"),
-        ('    name = "fits"', "    def __init__(self, key): ...", "cannot be made without arg"),
+        ('    name = "fits"', "    def __init__(self, key): ...", "cannot be created without"),
         ("class Fits", "class Other", "the module fitting has no 'Fits'"),
         ("class Fits", "import not_there\nclass Fits", "it cannot be imported: No module named"),
         ("class Fits", "1 / 0\nclass Fits", "it cannot be imported: division by zero"),

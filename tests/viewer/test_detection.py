@@ -139,4 +139,6 @@ def test_a_report_of_another_form_is_told_in_one_message(
     client, address = _client(_changed(detected, tmp_path, json.dumps(changed).encode()))
     answer = client.get(address)
     assert answer.status_code == 500
-    assert "not as a run writes it" in answer.text and "coreeval evaluate" in answer.text
+    assert (
+        "not in the format that a run writes" in answer.text and "coreeval evaluate" in answer.text
+    )

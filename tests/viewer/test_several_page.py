@@ -130,7 +130,7 @@ def test_no_more_stand_side_by_side_than_a_page_holds(
     monkeypatch.setattr("coreeval.viewer.compare_page.MOST_SIDES", 1)
     answer = client.get("/compare", params={"side": RELEASES})
     assert answer.status_code == 400
-    assert "At most 1 can stand side by side" in words_of(answer.text)
+    assert "At most 1 can be shown side by side" in words_of(answer.text)
     monkeypatch.setattr("coreeval.viewer.several_page.MOST_SIDES", 1)
     told = words_of(client.get("/benchmark/survival").text)
     assert "1 release, the oldest first. 1 older ones are left out." in told

@@ -144,27 +144,27 @@ FORMS: Final[Mapping[CriterionForm, AnswerForm]] = {
 
 _FLUENCY: Final = Criterion(
     name="fluency",
-    asks="Is the language in order: grammar, spelling, ease?",
+    asks="Is the language correct and easy to read?",
     anchors={
         1: "Many mistakes; they make it hard to read.",
-        2: "A few mistakes that hold a reader up; what is meant stays clear.",
+        2: "A few mistakes that slow a reader down; the meaning is clear.",
         3: "Correct and natural; reads easily.",
     },
     level="ordinal",
 )
 _COHERENCE: Final = Criterion(
     name="coherence",
-    asks="Does it hang together and say clearly what it means?",
+    asks="Is it coherent and clear?",
     anchors={
-        1: "No thread; hard to tell what it is about.",
-        2: "There is a thread, but parts are loose, roundabout or vague.",
-        3: "One clear thread, said directly.",
+        1: "Incoherent; hard to tell what it is about.",
+        2: "Mostly coherent, but parts are disconnected, roundabout or vague.",
+        3: "Coherent, clear and direct.",
     },
     level="ordinal",
 )
 _FACTUALITY: Final = Criterion(
     name="factuality",
-    asks="Is what it states as fact right?",
+    asks="Are its factual claims correct?",
     anchors={
         0: "Something that matters is wrong or misleading.",
         1: "All of it is right, or it states nothing that could be wrong.",
@@ -172,11 +172,11 @@ _FACTUALITY: Final = Criterion(
     level="nominal",
 )
 _FACTS_STATED: Final = _FACTUALITY.model_copy(
-    update={"asks": "Is what question and context state as fact right?"}
+    update={"asks": "Are the factual claims of question and context correct?"}
 )
 _ACCURACY: Final = Criterion(
     name="accuracy",
-    asks="Does the label that is given fit the text?",
+    asks="Does the given label fit the text?",
     anchors={
         0: "The label does not fit, or misleads.",
         1: "The label fits.",
@@ -191,17 +191,17 @@ _ANSWER: Final = partial(
 )
 _SUPPORT: Final = Criterion(
     name="support",
-    asks="Does the document say all that the summary says?",
+    asks="Does the document support everything in the summary?",
     anchors={
-        1: "Something that matters is not in the document, or it says otherwise.",
-        2: "The document says what matters; a detail is not in it.",
-        3: "The document says all of it.",
+        1: "Something important is not in the document or contradicts it.",
+        2: "The document supports what matters, but not every detail.",
+        3: "The document supports all of it.",
     },
     level="ordinal",
 )
 _COVERAGE: Final = Criterion(
     name="coverage",
-    asks="Does the summary say what matters most in the document?",
+    asks="Does the summary cover what matters most in the document?",
     anchors={
         1: "What matters most is missing.",
         2: "Part of it is missing, or details take its place.",
@@ -237,7 +237,7 @@ LABEL_STUDY: Final = StudyDesign(
         _ALONE,
     ),
     source=SOURCE,
-    gold_title="Label that is given",
+    gold_title="Given label",
 )
 STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
     "labels": LABEL_STUDY,
@@ -282,11 +282,9 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
     "summary": StudyDesign(
         criteria=(
             _FLUENCY.model_copy(
-                update={"asks": "Is the summary's language in order: grammar, spelling, ease?"}
+                update={"asks": "Is the language of the summary correct and easy to read?"}
             ),
-            _COHERENCE.model_copy(
-                update={"asks": "Does the summary hang together and say clearly what it means?"}
-            ),
+            _COHERENCE.model_copy(update={"asks": "Is the summary coherent and clear?"}),
             _SUPPORT,
             _COVERAGE,
         ),
@@ -299,6 +297,6 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
         ),
         source="Fluency, coherence, consistency (here support) and relevance (here coverage) as "
         "in SummEval (Fabbri et al. 2021), in other words and from 1 to 3.",
-        gold_title="Summary that is given",
+        gold_title="Given summary",
     ),
 }

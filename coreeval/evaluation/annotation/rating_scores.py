@@ -329,7 +329,7 @@ def _notes(compared: ComparedRatings, raters: int, found: Reliability) -> Iterat
 def _note_skew(value: str, share: float, found: Reliability, rare: int) -> Iterator[str]:
     """Yield notes on how a prevalent value affects kappa and alpha.
 
-    `rare` texts have another rating than it.
+    `rare` texts have a rating other than it.
     """
     if share == 1:
         agree = "the raters agree, and " if found.agreement.estimate == 1 else ""
@@ -337,13 +337,13 @@ def _note_skew(value: str, share: float, found: Reliability, rare: int) -> Itera
         return
     if share >= SKEW_SHARE:
         yield (
-            f"{share:.0%} of the ratings are {value}: by chance alone raters would agree often, so "
-            "that kappa and alpha can be low where nearly all pairs agree"
+            f"{share:.0%} of the ratings are {value}: raters would often agree by chance, so "
+            "kappa and alpha can be low even if nearly all pairs agree"
         )
     if found.agreement.estimate == 1:
-        yield "all raters say the same of every text, so that kappa and alpha have no interval"
+        yield "all raters agree on every text, so kappa and alpha have no interval"
     elif rare < RARE:
-        yield f"{rare} texts have another rating than {value}: too few for an interval of agreement"
+        yield f"{rare} texts have a rating other than {value}: too few for an interval of agreement"
 
 
 def _list_disagreements(

@@ -152,7 +152,7 @@ def _read_names(path: Path, suffix: str) -> list[str]:
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NAMES = {";": "semicolons (;)", "\t": "tabs", ",": "commas (,)", "|": "bars (|)"}
-_ENCODING_HINT = "mend these lines; a line that is not UTF-8 needs the file saved as UTF-8"
+_ENCODING_HINT = "correct these lines; a line that is not UTF-8 needs the file saved as UTF-8"
 
 
 def _suggest_file(path: Path) -> str:

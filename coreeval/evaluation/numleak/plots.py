@@ -68,7 +68,7 @@ def draw_transmission(path: Path, found: Sequence[SignalPanel]) -> list[Path]:
             )
             pair[0].set_title(title, fontsize=8, loc="left")
             pair[0].set_ylabel("signal", fontsize=8)
-        title_figure(figure, "The signal over truth and recall", left)
+        title_figure(figure, "The signal against true and recalled values", left)
     return [path]
 
 
@@ -125,7 +125,7 @@ def draw_entropies(path: Path, audits: Sequence[Audit]) -> list[Path]:
         handles, words = panel.get_legend_handles_labels()
         named = dict(zip(words, handles, strict=True))
         figure.legend(named.values(), named, loc="outside lower center", ncols=2, fontsize=8)
-        title_figure(figure, "How peaked the read-out of values is", left)
+        title_figure(figure, "Certainty of the answers", left)
     return [path]
 
 
@@ -189,11 +189,12 @@ def _error_panel(panel: "Axes", audit: Audit, pairs: AnswerPairs) -> None:
     way = audit.variants.step_by_step
     if way is not None:
         worse = round(way.worse.estimate * way.dates)
-        panel.set_title(f"thinking errs by more on {worse} of {way.dates} dates", fontsize=8)
+        panel.set_title(f"larger error step by step on {worse} of {way.dates} dates", fontsize=8)
     low = -0.03 * frame[1]
     panel.set(xlim=(low, frame[1]), ylim=(low, frame[1]))
     panel.set_xlabel(
-        f"error asked plainly, {shorten_name(audit.definition.unit.points_name, 20)}", fontsize=8
+        f"error when asked plainly, {shorten_name(audit.definition.unit.points_name, 20)}",
+        fontsize=8,
     )
     panel.set_ylabel("error step by step", fontsize=8)
     panel.tick_params(labelsize=7)
@@ -242,7 +243,7 @@ def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:
 
 def draw_calibration(path: Path, audits: Sequence[Audit]) -> Path:
     """Plot every estimate against the published value; the band marks the tolerance."""
-    with _panels(path, audits, "What was said over what is true", 2.7) as (figure, panels):
+    with _panels(path, audits, "Answers against published values", 2.7) as (figure, panels):
         for panel, audit in panels:
             _calibration(panel, audit)
         there = {point.stratum for audit in audits for point in audit.points}

@@ -232,7 +232,7 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
     )
     yield _Measure(
         lambda store: store.figures.dearest(),
-        lambda at, *_: f"the dearest sample: {at.value:.4f} USD",
+        lambda at, *_: f"the most expensive sample: {at.value:.4f} USD",
     )
     yield _measure_attempts("unsafe", lambda *_: "left alone as too sensitive to rewrite")
     yield _measure_attempts("no_knowledge", lambda *_: "no news matched")

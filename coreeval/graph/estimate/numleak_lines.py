@@ -119,7 +119,7 @@ def _utility_lines(
 ) -> Iterator[EstimateLine]:
     """Yield the cost of ordinary questions and of scoring their answers."""
     texts = {one.text: one for one in judged.questions}
-    basis = FigureBasis(origin="a question is asked once in the same words", n=len(texts))
+    basis = FigureBasis(origin="identical questions are asked once", n=len(texts))
     once = KnownRange(range=exactly(1), basis=basis)
     if not audit.target.is_embedded:
         sizes = [measure_prompt(one.messages, {}) for one in texts.values()]

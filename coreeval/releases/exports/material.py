@@ -183,8 +183,8 @@ def _refuse_odd_texts(sample: ExportSample, task: Task) -> None:
         texts = sample.texts(arm)
         if texts and (why := explain_odd_item(task, texts, label)):
             raise RunCorrupt(
-                f"run.db holds what CoreEval does not write: {arm} text of {sample.id[:100]!r}: "
-                f"{why[:200]}",
+                f"run.db contains data that CoreEval does not write: {arm} text of "
+                f"{sample.id[:100]!r}: {why[:200]}",
                 hint=REPAIR,
             )
 

@@ -221,7 +221,7 @@ def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
     if QUESTION in sample.fields:
         yield ItemTrait("words per question", count_words(sample.fields[QUESTION]))
     if len({_fold(text) for text in options}) < len(options):
-        yield ItemTrait(REMARK, "two options differ in nothing but upper and lower case")
+        yield ItemTrait(REMARK, "two options differ only in upper and lower case")
 
 
 def _columns(task: Task) -> dict[str, ColumnType]:

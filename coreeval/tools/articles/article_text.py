@@ -23,7 +23,7 @@ WhyNoText = Literal[
 WHY_NO_TEXT: Final[Mapping[WhyNoText, str]] = MappingProxyType(
     {
         "not_wanted": "knowledge.text asks for no articles",
-        "not_found": "no file holds the article, and the page was not fetched",
+        "not_found": "no file contains the article, and the page was not fetched",
         "taken_down": "the text names someone on the takedown list",
         "licence": "the licence of the text forbids its use in other works",
         "forbidden": "robots.txt forbids the page",

@@ -66,7 +66,7 @@ def find_schema(path: Path) -> str | None:
         raise RunCorrupt(
             f"{path.name} is here, and {marker.name} says that the store is in PostgreSQL",
             where=str(path),
-            hint="move the one away that is not the store's",
+            hint="move away the one that is not the store's",
         )
     return schema
 

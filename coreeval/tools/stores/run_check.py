@@ -127,7 +127,7 @@ _ODD_REFERENCES = {
     "two samples of different labels with one name": """
         SELECT min(id) FROM samples GROUP BY label_text HAVING count(DISTINCT label) > 1 LIMIT 1
     """,
-    "a result of no sample": """
+    "a result without a sample": """
         SELECT sample_id FROM results WHERE sample_id NOT IN (SELECT id FROM samples) LIMIT 1
     """,
     "an accepted sample without a text": """
@@ -148,7 +148,7 @@ _ODD_REFERENCES = {
         """
         for arm in ("semantic", "updated")
     },
-    "a fact of no result": """
+    "a fact without a result": """
         SELECT sample_id FROM facts WHERE sample_id NOT IN (SELECT sample_id FROM results) LIMIT 1
     """,
     "a fact without its evidence": """
@@ -159,21 +159,21 @@ _ODD_REFERENCES = {
             SELECT 1 FROM evidence e WHERE e.id = f.evidence_id AND r.kept_from IS NULL
         ) LIMIT 1
     """,
-    "a step with news that is not there": """
+    "a step with missing news": """
         SELECT s.sample_id FROM steps s, json_each(s.detail, '$.evidence') e
         WHERE s.node = 'retrieve' AND e.key NOT IN (SELECT id FROM evidence) LIMIT 1
     """,
-    "a row of steps about no sample": f"""
+    "a row of steps without a sample": f"""
         SELECT sample_id FROM steps WHERE sample_id NOT IN {_IDS}
         AND substr(sample_id, 1, {len(t.TARGET_SUBJECT)}) <> '{t.TARGET_SUBJECT}' LIMIT 1
     """,
     **{
-        f"a row of {name} about no sample": f"""
+        f"a row of {name} without a sample": f"""
             SELECT sample_id FROM {name} WHERE sample_id NOT IN {_IDS} LIMIT 1
         """
         for name in ("verdicts", "predictions")  # calls outlive a sample that is taken down
     },
-    "a list of samples that are not there": """
+    "a list with missing samples": """
         SELECT l.sample FROM listing l LEFT JOIN samples s ON s.seq = l.seq AND s.id = l.sample
         WHERE s.id IS NULL LIMIT 1
     """,
@@ -199,7 +199,7 @@ def explain_fault(engine: Engine, error: BaseException | None) -> None:
 def odd_row_error(engine: Engine, odd: str) -> RunCorrupt:
     """Return the error to show for an invalid row."""
     return RunCorrupt(
-        f"run.db holds what CoreEval does not write: {odd}",
+        f"run.db contains data that CoreEval does not write: {odd}",
         where=str(engine.url.database),
         hint=REPAIR,
     )

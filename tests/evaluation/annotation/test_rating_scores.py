@@ -340,7 +340,7 @@ def test_what_prevails_is_told_beside_kappa() -> None:
     assert coherence.prevalence == {1: 0.125, 2: 0, 3: 0.875}
     assert "too few for an interval" in coherence.notes[0]
     assert (coherence.reliability.kappa.estimate or 0) < 0 < 0.8 < coherence.prevalence[3]
-    assert "all raters say the same of every text" in by(found, "factuality").notes[0]
+    assert "all raters agree on every text" in by(found, "factuality").notes[0]
 
 
 def test_disagreements_are_listed_the_widest_first() -> None:

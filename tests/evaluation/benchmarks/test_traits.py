@@ -55,7 +55,7 @@ def test_traits_of_choices_summaries_and_labels(tmp_path: Path) -> None:
         "right option: B 2",
         "options per question: 2 to 3, median 2",
         "words per question: 1 to 2, median 1",
-        "note: of 1 sample, two options differ in nothing but upper and lower case",
+        "note: of 1 sample, two options differ only in upper and lower case",
     ]
     assert load_traits(tmp_path, SUMMARIES, [STORY]) == [
         "words per document: 7", "words per summary: 2"

@@ -256,7 +256,7 @@ def _read_published_file(
         fetched = datetime.fromtimestamp(kept.stat().st_mtime, UTC).date()
         note = f"fetched on {fetched}; delete {kept} to download it again"
         return _SeriesFile(kept.read_bytes(), url, (note,) if today - fetched > STALE_AFTER else ())
-    data = fetch(url, hint=f"without a network download it elsewhere, and {_own_file(definition)}")
+    data = fetch(url, hint=f"without a network, download it elsewhere and {_own_file(definition)}")
     return _SeriesFile(data, url, keep=kept)
 
 

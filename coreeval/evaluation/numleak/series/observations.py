@@ -268,7 +268,7 @@ def _apply_change(
     bad = {at for at, pair in pairs.items() if kind != "difference" and min(pair) < _NOTHING}
     changes = {at: _change(kind, *pair) for at, pair in pairs.items() if at not in bad}
     shown = list_few([str(at) for at in sorted(bad)])
-    said = f"{dates(len(bad))} left out, since a value is not above zero: {shown}"
+    said = f"{dates(len(bad))} left out because a value is not above zero: {shown}"
     return changes, [said] if bad else []
 
 
@@ -330,9 +330,7 @@ def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -
     if lost:
         notes.append(f"notable, but without a value: {list_few(lost)}")
     if len(values) < FEW_VALUES:
-        notes.append(
-            f"only {format_quantity(len(values), 'value')}: what can be said of them is little"
-        )
+        notes.append(f"only {format_quantity(len(values), 'value')}: too few for firm conclusions")
     return notes
 
 

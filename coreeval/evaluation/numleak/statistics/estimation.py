@@ -110,7 +110,10 @@ def _on_unparsed(points: Sequence[Point]) -> Iterator[str]:
 def _on_counts(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
     n, dates, parsed = len(answers.date), len(answers.periods), found.overall.parsed
     if n < parsed:
-        yield f"{parsed - n} of {parsed} answers have no truth: they count for the parse rate only"
+        yield (
+            f"{parsed - n} of {parsed} answers have no true value: they count for the parse rate "
+            "only"
+        )
     if dates < MIN_DATES:
         yield f"only {dates} dates were answered: intervals need {MIN_DATES}"
     if n > dates:
@@ -141,13 +144,13 @@ def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
 
 def _on_series(found: SeriesMeasurements) -> Iterator[str]:
     if found.sign_base_rate.estimate == 1:
-        yield "all truths have one sign: sign accuracy says nothing of this series"
+        yield "all true values have the same sign, so sign accuracy is uninformative"
     if not found.baselines:
-        yield "the whole series is not known: nothing tells what one without memory would score"
+        yield "the whole series is not known, so there is no memory-free baseline"
     equal = [name for name, each in found.baselines.items() if each.gain.ci_low <= 0]
     if equal:
         known = ", ".join(equal).replace("_", " ")
-        yield f"not shown to be nearer than one who knows no date but: {known}"
+        yield f"not shown to be more accurate than a baseline that knows only: {known}"
     year = found.baselines.get("year")
     if year is not None and year.pearson_r >= _PERSISTENT:
         r = f"{year.pearson_r:.2f}"

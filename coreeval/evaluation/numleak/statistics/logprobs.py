@@ -360,7 +360,7 @@ def draw_rankings(path: Path, found: Sequence[CandidateRanking]) -> list[Path]:
         second.set_xlabel("log-probability, true minus best other")
         first.set_yticks(range(len(shown)), [_ranking_name(one) for one in shown])
         first.set_ylim(len(shown) - 0.5, -0.5)
-        title_figure(figure, "How probable the true value is beside others", left)
+        title_figure(figure, "Probability of the true value and of others", left)
     return [path]
 
 

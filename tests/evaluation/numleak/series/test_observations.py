@@ -223,7 +223,9 @@ def test_a_change_never_spans_a_gap() -> None:
     series = read(text, transform={"change": "percent_change"})
 
     assert written(series) == {"2020-04": 5.0}
-    assert "2 dates are left out, since a value is not above zero: 2020-05; 2020-06" in series.notes
+    assert (
+        "2 dates are left out because a value is not above zero: 2020-05; 2020-06" in series.notes
+    )
 
 
 def test_days_without_trading_do_not_count_for_a_daily_change() -> None:

@@ -126,12 +126,12 @@ def test_the_same_seed_measures_the_same() -> None:
         (asked(TRUTH[:4], [0.5, 0.5, 0.5, 2]), "75% of the answers are 0.5"),
         (asked(TRUTH[:3], TRUTH[:3]), "only 3 dates were answered"),
         (asked(TRUTH[:9], TRUTH[:9] / 100), "0.01 times the truth: is it in percent?"),
-        (asked(np.abs(TRUTH[:9]) + 1, TRUTH[:9]), "all truths have one sign"),
+        (asked(np.abs(TRUTH[:9]) + 1, TRUTH[:9]), "all true values have the same sign"),
         (asked([0.1, 0, 0.2, -0.1, -23], [0, 0.1, -0.2, 0.2, -20]), "r rests on one date"),
         (recalled(range(9)) + recalled(range(9), seed=1), "18 answers are about 9"),
         (
             [*recalled(range(9)), *recalled(range(1), truth=None)],
-            "1 of 10 answers have no truth",
+            "1 of 10 answers have no true value",
         ),
         (recalled(range(9)), "the whole series is not known"),
     ],
@@ -151,7 +151,7 @@ def test_a_level_that_persists_is_named() -> None:
 def test_what_needs_no_memory_is_named() -> None:
     said = asked(TRUTH[:90], np.full(90, TRUTH.mean()))
     found = measure(said, definition=DEFINITION, values=VALUES, settings=FEW)
-    assert "not shown to be nearer than one who knows no date but: constant, year" in str(
+    assert "not shown to be more accurate than a baseline that knows only: constant, year" in str(
         found.notes
     )
 
