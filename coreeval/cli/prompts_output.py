@@ -108,7 +108,7 @@ def _cost(calls: Sequence[Document]) -> str:
     spent = sum(call["prompt_tokens"] + call["completion_tokens"] for call in sent)
     known = len(calls) - len(sent)
     parts = [f"{len(sent)} asked, {spent} tokens"] if sent else []
-    return "; ".join([*parts, *([f"{known} known already"] if known else [])]) or "nothing asked"
+    return "; ".join([*parts, *([f"{known} from the store"] if known else [])]) or "nothing asked"
 
 
 def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:

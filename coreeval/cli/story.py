@@ -330,5 +330,7 @@ def _format_triple(triple: "Triple") -> str:
 def _freshness_lines(freshness: "Freshness | None") -> Iterator[str]:
     """Yield the targets for which the sources are new."""
     for target, after in freshness.after_cutoff.items() if freshness else ():
-        words = "cutoff unknown" if after is None else f"{'after' if after else 'not after'} it"
-        yield from wrap_text(f"cutoff of {target}: the sources are {words}")
+        words = "unknown"
+        if after is not None:
+            words = f"the sources are {'after' if after else 'not after'} it"
+        yield from wrap_text(f"cutoff of {target}: {words}")

@@ -45,7 +45,7 @@ _COMMON: Final = frozenset(
     ("yes", "no", "true", "false", "none", "all", "both", "neither", "either", "other", "unknown")
 )
 """An option that begins with one of these is an option of any question (own choice)."""
-CAVEAT: Final = "options of originals may be easier to guess, for which a twin does not control"
+CAVEAT: Final = "options of originals may be easier to guess, which a twin does not control for"
 
 
 class OptionFinding(ShareFinding):

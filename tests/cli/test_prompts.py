@@ -258,7 +258,7 @@ def test_what_a_run_recorded_is_tried(shell: Shell, run: Path, server: LLMServer
     said = shell("prompts", "try", config, "--role", "fact_judge", "--run", run, "--limit", "1")
     assert said.code == 0
     assert "judged text: " in said.out
-    assert "1 known already" in said.out
+    assert "1 from the store" in said.out
     assert server.requests == []
     asked = ("--role", "fact_judge", "--run", run, "--model", "openai:other", "--limit", "1")
     document = shell("prompts", "try", config, *asked, "--json").document

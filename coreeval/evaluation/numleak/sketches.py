@@ -197,7 +197,9 @@ def _describe_cutoff(cutoff: date | None, later: bool, inside: bool) -> str:
         return "The model's cutoff is not known."
     if inside:
         return ""
-    return f"The model's cutoff, {cutoff}, is {'later' if later else 'earlier'} than all of it."
+    return (
+        f"The model's cutoff, {cutoff}, is {'later' if later else 'earlier'} than all dates shown."
+    )
 
 
 def _year_ticks(frame: tuple[float, float]) -> list[Sketch]:

@@ -197,7 +197,7 @@ class _LeakCase:
                 "no placebo era"
             )
         elif not self.readings.early:
-            yield "no early era was asked about, so there is no placebo"
+            yield "no questions were about an early era, so there is no placebo"
         if self.readings.scores and not any(score.shown for score in self.readings.scores):
             yield "no dates were scrambled"
         for signal in signals:
