@@ -186,7 +186,7 @@ def _incomplete_lines(document: Document) -> Iterator[str]:
     if gaps:
         known = document["known_gaps"]
         hole = f", {known:,} of them in a known gap" if known else ""
-        yield f"  gaps        {gaps:>9,}   {plural(gaps, 'batch', 'batches')}{hole}"
+        yield f"  gaps        {gaps:>9,}   missing {plural(gaps, 'batch', 'batches')}{hole}"
 
 
 def _skipped_lines(what: str, found: Mapping[str, str]) -> Iterator[str]:

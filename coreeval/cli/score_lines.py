@@ -1,9 +1,9 @@
 """The scores of a run's targets on each arm, as commands show them when a run has ended."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from coreeval.cli.output import Document, command
+from coreeval.cli.output import Document, command, one_line
 from coreeval.schema import Arm
 from coreeval.tools.formatting import format_estimate
 from coreeval.tools.tables import Foreign, Table, text_lines, texts
@@ -30,6 +30,21 @@ def score_lines(found: Document | None, run: Path) -> Iterator[str]:
         for each in found["targets"]
     ]
     yield from text_lines(Table([texts("target", most=MOST_NAME), *of_arms], rows), "  ")
+    yield from _pair_lines(found["targets"])
+
+
+def _pair_lines(targets: Sequence[Document]) -> Iterator[str]:
+    """Yield what compares two arms: the scores on the samples that both have."""
+    from coreeval.evaluation.scores import Score
+
+    for each in targets:
+        if pair := each["paired"]:
+            change = Score.model_validate(pair["difference"])
+            said = format_estimate(change, "+.3f", n=change.n)
+            yield (
+                f"  {one_line(each['target'])[:MOST_NAME]} on the same samples: original "
+                f"{pair['original']:.3f}, updated {pair['updated']:.3f}, difference {said}"
+            )
 
 
 def _arm_cell(scores: Document, arm: str, texts_of: Mapping[str, int]) -> str:

@@ -16,7 +16,8 @@ def read_scores(run: Path) -> dict[str, Any] | None:
 
     Returns:
         `score`, the name of the score; `texts`, the number of texts by arm; `targets`, a list of
-        `{target, arms}`, where `arms` has the score with its interval by arm.
+        `{target, arms, paired}`, where `arms` has the score with its interval by arm, and `paired`
+        compares the updated arm with the original on the samples that both have, if any.
     """
     try:
         report = read_report(RunFiles(run))
@@ -29,7 +30,21 @@ def read_scores(run: Path) -> dict[str, Any] | None:
         return {
             "score": SCORING[report["arms"].get("kind", "labels")].score.name,
             "texts": {arm: n for arm, n in report["arm_rows"].items() if arm in ARMS},
-            "targets": [{"target": name, "arms": arms} for name, arms in asked.items()],
+            "targets": [
+                {"target": name, "arms": arms, "paired": _find_pair(report, name)}
+                for name, arms in asked.items()
+            ],
         }
     except (RunCorrupt, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _find_pair(report: dict[str, Any], target: str) -> dict[str, Any] | None:
+    """Return `{original, updated, difference}` on shared samples; None if there is none."""
+    (scores,) = (each for each in report["arms"]["targets"] if each["target"] == target)
+    for pair in scores["all_samples"].get("comparisons", ()):
+        sides = {one["arm"]: one["macro_f1"]["estimate"] for one in (pair["first"], pair["second"])}
+        difference = pair["macro_f1_difference"]
+        if [*sides] == ["original", "updated"] and difference["estimate"] is not None:
+            return {**sides, "difference": difference}
+    return None

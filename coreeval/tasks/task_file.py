@@ -374,7 +374,10 @@ def _collect_notes(file: TaskFile) -> list[str]:
     general = ", ".join(role for role in ROLES if role not in file.lines)
     notes = list[str]()
     if general:
-        notes.append(f"note: lines is not set for {general}, which get general instructions")
+        notes.append(
+            f"note: lines is not set for {general}, which get general instructions "
+            "(optional: coreeval docs tasks)"
+        )
     shown = kind_of(file).gold_variable
     notes += [
         f"note: templates.{number} does not show ${shown}: it should spell the {shown} out"

@@ -111,7 +111,7 @@ def test_a_sync_that_could_not_fetch_all_is_no_success(shell: Shell) -> None:
         said = shell(*ask, *window)
     assert said.code == 1
     assert f"not fetched         1   gkg {day:%Y-%m-%d} 12:00: HTTP 403" in said.out
-    assert "gaps                1   batch" in said.out
+    assert "gaps                1   missing batch" in said.out
     assert "to continue, run the same command again" in said.out
 
 

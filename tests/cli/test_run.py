@@ -134,6 +134,14 @@ def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
         "there are no texts",
     ]  # fmt: skip
     assert told({"updated": 2})[-1].endswith("  not asked")
+    sides = [{"arm": arm, "macro_f1": score} for arm in ("original", "updated")]
+    pair = dict(zip(("first", "second"), sides, strict=True)) | {"macro_f1_difference": score}
+    report["arms"]["targets"][0]["all_samples"]["comparisons"] = [pair]
+    assert told({"updated": 2})[-1] == (
+        "  openai:x y on the same samples: original 0.500, updated 0.500, "
+        "difference +0.500 (+0.250 to +0.750, n = 5)"
+    )
+    report["arms"]["targets"][0]["all_samples"]["comparisons"] = []
     assert told({"updated": 2, "control": 1})[1].endswith("  control")
     (copied / "report.json").write_text("{", "utf-8")
     (line,) = score_lines(read_scores(copied), copied)
