@@ -293,7 +293,7 @@ def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None)
         raise UsageError(
             f"{kind} occupies the path of the workflow",
             where=str(root / name),
-            hint="someone else's repository may point elsewhere: replace it by a folder or file",
+            hint="someone else's repository may point elsewhere: replace it with a folder or file",
         )
     return {str(root / name): make_workflow(looks, root)}
 

@@ -446,7 +446,7 @@ def _check_method(
         inspect.signature(method).bind(*asked)
     except TypeError as error:
         raise refuse_plugin(
-            origin, f"{name} must take ({', '.join(asked)}), one after the other: {error}"
+            origin, f"{name} must take ({', '.join(asked)}), as positional arguments: {error}"
         ) from None
     if inspect.iscoroutinefunction(wanted) and not inspect.iscoroutinefunction(method):
         raise refuse_plugin(origin, f"{name} must be a coroutine: async def {name}")

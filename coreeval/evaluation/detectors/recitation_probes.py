@@ -339,7 +339,7 @@ def _make_option_tables(document: Json) -> Sequence[Table]:
 OPTIONS: Final = Detector(
     name="recitation_options",
     title="recitation: masked options",
-    question="Does the target say wrong options of originals more often than of their twins?",
+    question="Does the target give wrong options of originals more often than of their twins?",
     access="answers",
     arguments=("recitation", "--probe", "options"),
     verdicts={

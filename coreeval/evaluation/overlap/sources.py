@@ -76,7 +76,7 @@ def read_texts(source: str, how: ReadOptions) -> BenchmarkTexts:
     raise UsageError(
         f"the text fields of {found.format} files are not set",
         where=source,
-        hint=f"give {options}; or a config of it",
+        hint=f"give {options}; or its config",
     )
 
 

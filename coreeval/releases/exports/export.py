@@ -49,7 +49,7 @@ def _refuse_special_file(folder: Path, file: Path) -> None:
         raise RunStateError(
             f"a file of the dataset is {kind}, which is not supported",
             where=str(file),
-            hint="replace it by the file itself",
+            hint="replace it with the file itself",
         )
 
 

@@ -294,7 +294,9 @@ def _unpack(packed: bytes, encoding: str, most: int) -> bytes:
     if encoding in ("", "identity"):
         return packed
     if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise NotFetched("unreadable", f"packed by {encoding[:50]!r}, which was not requested")
+        raise NotFetched(
+            "unreadable", f"compressed with {encoding[:50]!r}, which was not requested"
+        )
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
         return unpacking.decompress(packed, most + 1)
