@@ -13,6 +13,7 @@ from coreeval.errors import CoreEvalError, UntrustedEndpoint, UsageError
 from tests.api.documents import read_document
 from tests.cli.kit import Shell
 from tests.cli.test_annotate import first_run as rated_run
+from tests.cli.test_calls import send_elsewhere
 from tests.cli.test_export import hub
 from tests.cli.test_gdelt_text import URL, shop
 from tests.cli.test_prompts import served, server
@@ -62,6 +63,7 @@ def test_answers_are_counted_exported_and_deleted(
         row["model"] == "openai:one" and row["calls"] == row["valid"] == counted.document["calls"]
     )
     assert counted.summary.endswith(f"calls.db: {row['calls']} calls")
+    assert counted.document["cached_share"] == 0.0
     assert coreeval.count_calls(".coreeval").document["calls"] == row["calls"]
 
     made = coreeval.export_calls("openai:one", out="a.jsonl", run=run)
@@ -70,6 +72,9 @@ def test_answers_are_counted_exported_and_deleted(
     assert made.to_dicts()[0] == {"what": "answers", "calls": row["calls"]}
     assert len(Path("a.jsonl").read_text().splitlines()) == row["calls"]
     assert coreeval.export_calls("openai:one", out="b.jsonl").document["answers"] == row["calls"]
+
+    with pytest.raises(UsageError, match="no call store found"):
+        coreeval.export_calls("openai:one", out="b.jsonl", run=run, workspace="nowhere")
 
     assert coreeval.delete_run(run) == ()
     assert coreeval.delete_calls().document["calls"] == 0, "they are too young"
@@ -82,6 +87,17 @@ def test_answers_are_counted_exported_and_deleted(
     gone = coreeval.delete_calls(older_than=0, dry_run=False)
     assert gone.document["deleted"] and gone.summary.startswith("deleted: ")
     assert coreeval.count_calls().document["calls"] == 0
+
+
+async def test_open_batches_are_kept_unless_they_are_to_go(shell: Shell) -> None:
+    shell.config()
+    await send_elsewhere(shell.folder, 40, "sent", answered=False)
+    kept = read_document(coreeval.delete_calls(older_than=0, keep_runs=True))
+    assert (kept["batches"], kept["reservations"]) == (0, 0)
+    await send_elsewhere(shell.folder, 1, "sent", answered=False)
+    young = coreeval.delete_calls(older_than=0).document
+    assert (young["batches"], young["open_batches_kept"]) == (1, 1)
+    assert coreeval.delete_calls(older_than=0, open_batches=True).document["batches"] == 2
 
 
 def test_a_workspace_without_answers_is_named(shell: Shell) -> None:
@@ -232,8 +248,8 @@ async def test_a_prompt_is_tried_on_two_models(
 ) -> None:
     models = ["openai:good", "openai:two"]
     asked = coreeval.try_prompt(served, role="extractor", models=models, limit=2)
-    arguments = ["--role", "extractor", "--model", models[0], "--model", models[1], "--limit", "2"]
-    require_same(shell, asked, "prompts", "try", served, *arguments, but=("samples", "totals"))
+    words = ("--role", "extractor", "--model", models[0], "--model", models[1], "--limit", "2")
+    require_same(shell, asked, "prompts", "try", served, *words, but=("samples", "totals"))
     totals = read_document(asked)["totals"]
     assert asked.summary.startswith(f"extractor: {sum(each['valid'] for each in totals)} of 4")
     assert {str(name).partition(",")[0] for name in asked.table["contender"]} == set(models)
@@ -326,6 +342,13 @@ def test_a_person_decides_about_samples(shell: Shell, named_run: Made) -> None:
     assert rest.document["pending"] == 0 and rest.document["approved"] == 1
     assert [each.verdict for each in rest.recorded.new] == ["approved"]  # type: ignore[union-attr]
     assert len(coreeval.review("run", only=["person"], decided=True).table) <= 2
+    changed = coreeval.review("run", approve=[str(first)], by="C")
+    assert changed.document["rejected"] == 0 and changed.document["approved"] == 2
+    sheet = Path("list.csv").read_text("utf-8-sig")
+    Path("list.csv").write_text(sheet.replace(f'"{second}",""', f'"{second}","reject"'))
+    filled = coreeval.review("run", from_csv="list.csv", by="D", note="as on paper")
+    assert filled.recorded and filled.recorded.new[0].note == "as on paper"
+    assert filled.document["rejected"] == 1
     with pytest.raises(UsageError, match="is not a reason"):
         coreeval.review("run", only=["whim"])
     for given in ({"by": "A"}, {"note": "x"}):
@@ -365,6 +388,9 @@ def test_a_detector_asks_the_targets(
         coreeval.evaluate(run, targets=[target], trust_endpoints=True)
         found = coreeval.detect(run, "recitation", progress=False)
         require_same(shell, found, "detect", "recitation", run.run_dir)
+        with pytest.raises(UsageError, match="the price of openai:one is unknown") as unpriced:
+            coreeval.detect(run, "recitation", budget_usd=1)
+    assert "run.allow_unpriced: true (--allow-unpriced, if the command" in unpriced.value.hint
     (row,) = found.to_dicts()
     assert row["target"] == "openai:one" and row["verdict"] and row["reason"]
     assert found.summary == f"openai:one: {row['verdict']}"

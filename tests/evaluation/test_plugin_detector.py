@@ -167,9 +167,11 @@ NO_TARGETS: dict[str, Any] = {
 
 
 def test_its_verdict_joins_the_agreement_and_a_release(site: Site, tmp_path: Path) -> None:
-    document = write_document(RunFiles(tmp_path), _open(site), {"openai:m": FINDING})
+    titled = _open(site, "title = 'Knows it'")
+    document = write_document(RunFiles(tmp_path), titled, {"openai:m": FINDING})
     report = {**NO_TARGETS, "detectors": {"plugin-knows": document}}
     agreed = compare_detectors(["openai:m"], report)
+    assert agreed.titles == {"plugin-knows": "Knows it"}
     assert agreed.asks["plugin-knows"] == "Does it know the texts?"
     assert agreed.rows[0].cells["plugin-knows"].said == "remembered"
     (target,) = read_findings(report, where=tmp_path).targets
