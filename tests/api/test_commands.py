@@ -208,6 +208,7 @@ def test_a_person_is_taken_out_only_if_that_is_asked_for(shop: Shell) -> None:
     shown = coreeval.take_down("Ola Tveitli", progress=False)
     require_same(shop, shown, "takedown", "Ola Tveitli", "--dry-run")
     assert shown.document["places"] and not shown.document["listed"]
+    assert shown.document["left"] == []
     assert (
         shown.summary.endswith("name Ola Tveitli; nothing was changed")
         or "names Ola" in shown.summary
@@ -238,7 +239,9 @@ async def test_models_are_checked_under_a_running_loop(
     bad = shell.config({"models": {"default": "offline", "targets": [gone]}})
     with pytest.raises(UntrustedEndpoint):
         coreeval.check_models(bad)
+    assert any(": not used before; " in note for note in coreeval.validate(bad).notes)
     refused = coreeval.check_models(bad, trust_endpoints=True)
+    assert any(note.endswith(": remembered") for note in coreeval.validate(bad).notes)
     assert refused.summary == "1 of 2 models cannot be used" and not refused.document["ok"]
     assert refused.table["problem"][0] == "" and refused.table["problem"][1]
 

@@ -50,6 +50,11 @@ def test_relative_paths_in_memory_start_at_the_current_folder(shell: Shell) -> N
     assert given == before
 
 
+def test_days_without_news_are_named_and_counted(shell: Shell) -> None:
+    (gaps,) = (note for note in validate(CONFIG).notes if note.startswith("days without news: "))
+    assert gaps.count(", ") == 4 and gaps.endswith(" and 16 more")
+
+
 def test_a_mistake_in_memory_names_the_nearest_key() -> None:
     with pytest.raises(ConfigError, match="knowlege") as caught:
         load_config({**CONFIG, "knowlege": {}})
