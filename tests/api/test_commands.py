@@ -30,7 +30,9 @@ from tests.tools.gdelt.file_samples import gkg_line, write
 __all__ = ["hub", "named_run", "rated_run", "served", "server", "shop"]
 
 
-def require_same(shell: Shell, result: Result, *command: object, but: tuple[str, ...] = ()) -> None:
+def require_same(
+    shell: Shell, result: Result, *command: str | Path, but: tuple[str, ...] = ()
+) -> None:
     """Compare a result's document with that of a command, except for some of its keys."""
     said, document = shell(*command, "--json").document, read_document(result)
     for key in but:

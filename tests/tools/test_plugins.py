@@ -87,12 +87,8 @@ def test_a_config_names_its_plugins_with_their_keys(tmp_path: Path) -> None:
         ("targets", "echo", "models.targets"),
     ]
     usual = {**BASE, "models": {"default": "plugin:all", "composer": "plugin:c:Composer"}}
-    assert [
-        each.where for each in list_plugins(parse_config(usual, where="here", base=tmp_path))
-    ] == [
-        "models.default",
-        "models.composer",
-    ]
+    uses = list_plugins(parse_config(usual, where="here", base=tmp_path))
+    assert {each.where for each in uses} == {"models.default", "models.composer"}
     assert "composer" in config.models.unasked_roles
     assert "composer" not in config.models.rule_based_roles
 
