@@ -77,6 +77,10 @@ def test_answers_are_counted_exported_and_deleted(
 
     with pytest.raises(UsageError, match="no call store found"):
         coreeval.export_calls("openai:one", out="b.jsonl", run=run, workspace="nowhere")
+    other = coreeval.refresh(shell.config(), limit=1)
+    with pytest.raises(UsageError, match="there is no answer of"):
+        coreeval.export_calls("openai:one", out="b.jsonl", run=other)
+    assert coreeval.delete_run(other) == ()
 
     assert coreeval.delete_run(run) == ()
     assert coreeval.delete_calls().document["calls"] == 0, "they are too young"
