@@ -55,6 +55,16 @@ def test_days_without_news_are_named_and_counted(shell: Shell) -> None:
     assert gaps.count(", ") == 4 and gaps.endswith(" and 16 more")
 
 
+def test_the_news_of_a_control_arm_is_counted(shell: Shell) -> None:
+    spans = [
+        "run.control_window={start: 2025-08-01, end: 2026-01-01}",
+        "knowledge.window={start: 2026-01-01, end: 2026-10-01}",
+    ]
+    found = "control arm: 111 articles on 50 days from 2025-08-01 to 2026-01-01 (end excluded)"
+    assert found in validate(CONFIG, overrides=spans).notes
+    assert not any(note.startswith("control arm") for note in validate(CONFIG).notes)
+
+
 def test_a_mistake_in_memory_names_the_nearest_key() -> None:
     with pytest.raises(ConfigError, match="knowlege") as caught:
         load_config({**CONFIG, "knowlege": {}})
