@@ -374,6 +374,16 @@ def test_a_sample_that_does_not_come_to_the_role(shell: Shell) -> None:
     assert "with rules, the sample ends earlier as " in said.err
 
 
+def test_a_text_that_leaves_the_rewriter_nothing_to_do(shell: Shell) -> None:
+    quoted = "“The #optimist proclaims that this is so, and the #pessimist fears it.” ~ J B Cabell"
+    row = json.dumps({"id": "one", "text": quoted, "label": "joy"})
+    data = {"format": "jsonl", "path": str(shell.write("rows.jsonl", row))}
+    config = shell.config({"dataset": data})
+    said = shell("prompts", "show", "rewriter", "--config", config)
+    assert said.code == 2
+    assert "with rules, the role is not asked: nearly every word is" in said.err
+
+
 def test_a_run_of_another_task(shell: Shell, run: Path) -> None:
     config = shell.config({"task": "irony"})
     said = shell("prompts", "show", "composer", "--config", config, "--run", run)

@@ -114,6 +114,7 @@ def test_more_values_make_a_narrower_interval() -> None:
 
 def test_what_comes_to_a_sample_is_between_the_least_and_the_most() -> None:
     assert estimate_spread([1, 1, 1]) == exactly(1)
+    assert estimate_spread([0.1] * 10) == exactly(0.1)
     found = estimate_spread([0, 3])
     assert (found.low, found.likely, found.high) == (0, 1.5, 3)
 

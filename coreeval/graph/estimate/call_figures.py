@@ -240,7 +240,11 @@ def _others_basis(calls: Sequence[CallUsage]) -> FigureBasis:
 def estimate_spread(counts: Sequence[float]) -> Range:
     """Return the mean per sample over many samples, given the counts of some of them.
 
-    The range always lies between the smallest and the largest of the counts.
+    The range always lies between the smallest and the largest of the counts; the mean of equal
+    fractions may be rounded away from them.
     """
     found, least, most = estimate_mean(counts), min(counts), max(counts)
-    return between(max(found.low, least), found.likely, min(found.high, most))
+    low, likely, high = (
+        min(max(each, least), most) for each in (found.low, found.likely, found.high)
+    )
+    return between(low, likely, high)

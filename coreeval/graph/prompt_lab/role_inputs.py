@@ -375,6 +375,9 @@ class DryRun:
                 given=reached.given,
                 player=llm_roles(self._setup.config.run, task)[self._role],
             )
+        if "outcome" not in ended:  # the rewriter has nothing to reword, and its run ends there
+            why = f"with rules, the role is not asked: {ended['verdicts'][-1]['reason']}"
+            return SkippedSample(sample_id=sample.id, reason=why)
         why = (
             f"with rules, the sample ends earlier as {ended['outcome']}: {ended.get('reason', '')}"
         )
