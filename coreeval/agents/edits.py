@@ -11,7 +11,6 @@ from itertools import islice
 from math import ceil, floor
 
 from coreeval.agents.kinds import item_kind
-from coreeval.agents.text.short_answers import count_units
 from coreeval.agents.text.words import (
     MOST_SPANS,
     build_span_pattern,
@@ -41,6 +40,7 @@ from coreeval.schema import (
     Sample,
     Task,
 )
+from coreeval.tasks.kinds.base import count_units
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\\n)\W*$")
 

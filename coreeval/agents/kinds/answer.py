@@ -19,7 +19,6 @@ from coreeval.agents.text.numbers import find_numbers
 from coreeval.agents.text.programs import ProgramError, execute_program, find_foreign_numbers
 from coreeval.agents.text.short_answers import (
     StatedValue,
-    count_units,
     has_answer,
     is_other_unit,
     is_same_answer,
@@ -33,7 +32,7 @@ from coreeval.agents.text.support import Support
 from coreeval.schema import Defect, Evidence, Sample, Task
 from coreeval.tasks import fold_name
 from coreeval.tasks.kinds.answer import ANSWERS, PROGRAM, split_answers
-from coreeval.tasks.kinds.base import CONTEXT, QUESTION
+from coreeval.tasks.kinds.base import CONTEXT, QUESTION, count_units
 from coreeval.tasks.task_file import UNDECIDED
 from coreeval.tools.units import name_unit, spell_units
 

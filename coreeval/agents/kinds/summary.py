@@ -9,10 +9,10 @@ from coreeval.agents.events import bundle_reports
 from coreeval.agents.kinds.base import FactQuestion, ItemKind, WrittenItem
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
-from coreeval.agents.text.short_answers import count_units
 from coreeval.agents.text.support import expand_words, find_unknown_names
 from coreeval.agents.text.voice import split_sentences
 from coreeval.schema import Defect, Evidence, Sample, Task
+from coreeval.tasks.kinds.base import count_units
 from coreeval.tasks.kinds.summary import SUMMARY
 
 FAITHFUL: Final = "faithful"

@@ -16,6 +16,7 @@ from coreeval.agents.text.words import (
     stem,
 )
 from coreeval.languages import ENGLISH
+from coreeval.tasks.kinds.base import UNSPACED
 from coreeval.tools.units import find_factor, name_unit, read_unit_at, spell_units, units_agree
 
 _SAME: Final = 0.6
@@ -26,11 +27,6 @@ _LIGHT_SIGNS: Final = frozenset(".,;:!?\"'")
 _TOKEN: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[^\w\s]|_")
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_UNSPACED: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-)
-"""Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and
-Chinese."""
 _LETTER: Final = re.compile(r"(?<=\s)[A-Z](?=\s|$)")
 """A letter that stands for something, as in `vitamin C`."""
 _JOINS: Final = re.compile(r"\b(?:and|or|und|oder|y|o)\b|[/;&]", re.IGNORECASE)
@@ -41,11 +37,6 @@ _FALLS: Final = re.compile(
 )
 _PERCENT: Final = re.compile(r"%|\bper ?cent\b|\bprozent\b|\bpor ciento\b", re.IGNORECASE)
 _SCALES: Final = tuple(Decimal(10) ** power for power in (3, 6, 9, 12))
-
-
-def count_units(text: str) -> int:
-    """Return the length of a text: its words, or its letters in a script without spaces."""
-    return len(text.split()) + len(_UNSPACED.findall(text))
 
 
 def is_same_wording(one: str, other: str, language: str = ENGLISH) -> bool:
@@ -88,8 +79,8 @@ def is_same_answer(gold: str, said: str, language: str = ENGLISH) -> bool:
 
 def _list_parts(text: str, language: str) -> set[str]:
     """Return what is compared of an answer: the stems of its words, or its letters."""
-    if _UNSPACED.search(text):
-        return set(_UNSPACED.findall(text)) | set(re.findall(r"\d+", text))
+    if UNSPACED.search(text):
+        return set(UNSPACED.findall(text)) | set(re.findall(r"\d+", text))
     words, plain = split_words(text), _THOUSANDS.sub("", normalise(text))
     light = vocabulary_of(language).function_words
     stems = {stem(word, language) for word in words if word not in light} or set(words)
@@ -99,7 +90,7 @@ def _list_parts(text: str, language: str) -> set[str]:
 
 def has_answer(text: str, answer: str) -> bool:
     """Return whether a text contains an answer, as whole words where its script has spaces."""
-    if _UNSPACED.search(answer):
+    if UNSPACED.search(answer):
         return normalise(answer).casefold() in normalise(text).casefold()
     return has_span(text, answer)
 

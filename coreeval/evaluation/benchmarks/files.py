@@ -38,12 +38,9 @@ class TextLine(NamedTuple):
 
 
 def read_lines(path: Path) -> Iterator[TextLine]:
-    """Yield the lines of a file, which U+2028 and other separators inside a line do not split."""
-    with _open_text(path) as file:
-        try:
-            yield from decode_lines(_refuse_utf16(iter_raw_lines(file), path))
-        except OSError as error:
-            raise _read_error(path, error) from None
+    """Yield the lines of a file, plain or .gz; U+2028 and other separators do not split a line."""
+    with open_records(path) as file:
+        yield from decode_lines(_refuse_utf16(iter_raw_lines(file), path))
 
 
 def _refuse_utf16(raw_lines: Iterable[bytes], path: Path) -> Iterator[bytes]:

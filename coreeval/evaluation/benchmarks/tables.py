@@ -1,9 +1,11 @@
 """A user's own benchmark as CSV, TSV or JSON lines, read line by line, one file for each split.
 
-Tab-separated records are without quoting, comma-separated ones with it.
+Tab-separated records are without quoting, comma-separated ones with it. A JSON list of objects is
+read in place of JSON lines.
 """
 
 import csv
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,13 +17,16 @@ from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import (
     BadRecord,
+    Object,
     TextLine,
     display_path,
     make_digest,
+    open_records,
     parse_object,
     read_lines,
     refuse_special_files,
 )
+from coreeval.evaluation.benchmarks.json_elements import iter_json_elements
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
     Rows,
@@ -212,35 +217,62 @@ def _json_rows(config: DatasetConfig, files: list[tuple[Path, TableColumns]]) ->
     number = before = 0
     for path, columns in files:
         file, before = display_path(path, config), number
-        for line in read_lines(path):
-            number = before + line.number
-            if not line.raw.strip():
+        for found in _read_json(path):
+            number = before + found.number
+            if isinstance(found.values, BadRecord):
+                yield make_bad_row(file, found.line, found.values.reason, found.raw)
                 continue
-            found = parse_object(line)
-            if isinstance(found, BadRecord):
-                yield make_bad_row(file, line.number, found.reason, line.raw)
-                continue
-            yield columns.row(found, file=file, line=line.number, number=number, raw=line.raw)
+            yield columns.row(
+                found.values, file=file, line=found.line, number=number, raw=found.raw
+            )
+
+
+class _JsonRecord(NamedTuple):
+    """An object of a file."""
+
+    line: int
+    number: int
+    """The number of its line, or of the element in a list, from 1."""
+    raw: str
+    values: Object | BadRecord
+    """The object, or the reason that there is none."""
+
+
+def _read_json(path: Path) -> Iterator[_JsonRecord]:
+    """Yield the objects of JSON Lines, or of one JSON list; blank lines are skipped."""
+    if not _is_list(path):
+        for read in read_lines(path):
+            if read.raw.strip():
+                yield _JsonRecord(read.number, read.number, read.raw, parse_object(read))
+        return
+    for number, (line, value) in enumerate(iter_json_elements(path), start=1):
+        values = value if isinstance(value, dict) else BadRecord("JSON, but not an object")
+        yield _JsonRecord(line, number, json.dumps(value), values)
+
+
+def _is_list(path: Path) -> bool:
+    """Return whether a file begins with a list of objects."""
+    with open_records(path) as file:
+        return _LIST.match(file.read(_LOOKED_AT)) is not None
+
+
+_LIST = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
+_LOOKED_AT = 1000
 
 
 def _keys(path: Path) -> list[str]:
     """Return the keys of a file's first objects, in order of first appearance."""
-    objects = list(islice(read_objects(path), PEEKED))
+    found = (each.values for each in _read_json(path))
+    objects = list(islice((each for each in found if isinstance(each, dict)), PEEKED))
     if objects:
-        return list(dict.fromkeys(key for found in objects for key in found))
+        return list(dict.fromkeys(key for each in objects for key in each))
     if not any(line.raw.strip() for line in read_lines(path)):
         raise DatasetError("the file is empty", where=str(path))
     raise DatasetError(
         "no line of the file is a JSON object",
         where=str(path),
-        hint="jsonl needs one object per line, not one document over many lines",
+        hint="jsonl needs one object per line, or one list of objects: [{...}, {...}]",
     )
-
-
-def read_objects(path: Path) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects of a JSON Lines file; other lines are skipped."""
-    found = map(parse_object, read_lines(path))
-    return (value for value in found if not isinstance(value, BadRecord))
 
 
 def _make_format(suffix: str, opener: Opener) -> BenchmarkFormat:

@@ -21,7 +21,7 @@ from coreeval.tasks.kinds.base import (
     Texts,
     Values,
     check_encodable,
-    count_words,
+    count_units,
     cut_gold,
     match_names,
     read_list,
@@ -209,7 +209,7 @@ def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
         yield ItemTrait("unit", sample.fields["unit"])
     shown = {name: text for name, text in sample.fields.items() if name not in HIDDEN}
     for name, text in shown.items():
-        yield ItemTrait(f"words per {name}", count_words(text))
+        yield ItemTrait(f"words per {name}", count_units(text))
     context = [text for name, text in shown.items() if name != QUESTION]
     gold = accepted[0].casefold()
     if sample.label == _TEXT.id and context and not any(gold in _fold(text) for text in context):

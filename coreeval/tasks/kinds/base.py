@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
@@ -159,9 +160,16 @@ def _fold_column(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter not in "_- ")
 
 
-def count_words(text: str) -> int:
-    """Return the number of words that spaces separate."""
-    return len(text.split())
+def count_units(text: str) -> int:
+    """Return the length of a text: its words, or its letters in a script without spaces."""
+    return len(text.split()) + len(UNSPACED.findall(text))
+
+
+UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+)
+"""Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and
+Chinese."""
 
 
 def read_texts(task: Task, values: Values) -> dict[str, str]:

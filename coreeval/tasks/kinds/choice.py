@@ -19,7 +19,7 @@ from coreeval.tasks.kinds.base import (
     PublishedItem,
     Texts,
     Values,
-    count_words,
+    count_units,
     match_names,
     read_list,
     read_texts,
@@ -219,7 +219,7 @@ def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
     yield ItemTrait("options per question", len(options))
     yield ItemTrait("right option", sample.label_text)
     if QUESTION in sample.fields:
-        yield ItemTrait("words per question", count_words(sample.fields[QUESTION]))
+        yield ItemTrait("words per question", count_units(sample.fields[QUESTION]))
     if len({_fold(text) for text in options}) < len(options):
         yield ItemTrait(REMARK, "two options differ only in upper and lower case")
 

@@ -14,7 +14,7 @@ from coreeval.tasks.kinds.base import (
     Kind,
     PublishedItem,
     Values,
-    count_words,
+    count_units,
     cut_gold,
     match_names,
     read_bounded_text,
@@ -36,7 +36,7 @@ def _read(task: Task, values: Values) -> ItemParts:
 
 def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
     for name in _fields(task):
-        yield ItemTrait(f"words per {name}", count_words(sample.fields[name]))
+        yield ItemTrait(f"words per {name}", count_units(sample.fields[name]))
 
 
 def _columns(task: Task) -> dict[str, ColumnType]:

@@ -1,5 +1,6 @@
 """A user's own files: JSON lines, CSV, TSV, Parquet."""
 
+import gzip
 import json
 import os
 import sys
@@ -166,9 +167,25 @@ def test_bad_json_lines(tmp_path: Path) -> None:
 
 
 def test_one_json_document_is_not_json_lines(tmp_path: Path) -> None:
-    path = put(tmp_path / "x.jsonl", json.dumps(ROWS, indent=1).replace("{", "{\n"))
-    with pytest.raises(DatasetError, match="no line of the file is a JSON object"):
+    path = put(tmp_path / "x.jsonl", json.dumps({"rows": ROWS}, indent=1))
+    with pytest.raises(DatasetError, match="no line of the file is a JSON object") as caught:
         read("jsonl", path)
+    assert "one list of objects" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.json.gz", "x.jsonl.gz"])
+def test_a_list_is_read_in_place_of_lines_and_both_may_be_packed(tmp_path: Path, name: str) -> None:
+    rows = [*ROWS, 7]
+    lines = [json.dumps(row) for row in rows]
+    text = "\n".join(lines) if "jsonl" in name else f"\ufeff [\n{', '.join(lines)}]"
+    content = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+    found = read("jsonl", put(tmp_path / name, content))
+    plain = read("jsonl", put(tmp_path / "plain.jsonl", "\n".join(lines)))
+    assert [(each.id, each.fields) for each in found.samples] == [
+        (each.id, each.fields) for each in plain.samples
+    ]
+    (bad,) = found.bad_rows
+    assert (bad.file, bad.reason) == (name, "JSON, but not an object")
 
 
 def test_csv_reads_on_after_a_quotation_mark_that_is_never_closed(tmp_path: Path) -> None:

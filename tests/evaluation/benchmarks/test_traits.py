@@ -66,3 +66,9 @@ def test_traits_of_choices_summaries_and_labels(tmp_path: Path) -> None:
 def test_many_values_of_a_trait_are_not_all_listed(tmp_path: Path) -> None:
     rows = [{"question": "?", "answer": "5", "unit": f"u{number:02}"} for number in range(30)]
     assert "u25 1 and 4 more" in load_traits(tmp_path, make_task("answer"), rows)[1]
+
+
+def test_letters_count_as_words_in_scripts_without_spaces(tmp_path: Path) -> None:
+    row = {"question": "\u4f01\u4e1a\u5e94\u5f53\u9009\u54ea\u4e00\u4e2a\uff1f", "answer": 0}
+    rows = [row | {"choices": ["\u7532", "\u4e59"]}]
+    assert "words per question: 9" in load_traits(tmp_path, QUIZ, rows)
