@@ -21,7 +21,7 @@ from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
     from coreeval.config import ModelConfig
-    from coreeval.evaluation.benchmarks.table_guess import TableGuess
+    from coreeval.evaluation.benchmarks.table_guess import ItemGuess, TableGuess
 
 
 CONFIG, TASK = "coreeval.yaml", "task.yaml"
@@ -81,7 +81,11 @@ def init(
     if base_url and model is None:
         raise UsageError("--base-url needs --model PROVIDER:NAME", where="coreeval init")
     lines, told, task = dict[str, str](), list[str](), None
-    if data:
+    items = _guess_items(data) if data and not (text or label or labels) else None
+    if data and items:
+        lines = _file_lines(data, items.format, items.columns, folder, task=items.task)
+        told = list(_item_lines(data, items))
+    elif data:
         found = _guess(data, text or (), label)
         task = _task_text(data, found, _parse_names(found, labels))
         lines, told = _data_lines(data, found, folder), list(_guess_lines(data, found))
@@ -93,7 +97,7 @@ def init(
     _write_new(path, _replace_lines(_template(), lines))
     if task:
         _write_new(folder / TASK, task)
-    told += _next_lines(folder, bool(task), bool(model))
+    told += _next_lines(folder, bool(task), bool(model), items)
     show(
         {"config": str(path), "task": str(folder / TASK) if task else None},
         as_json,
@@ -173,6 +177,12 @@ def _check_model(config: "ModelConfig") -> None:
 # -- a table of one's own -------------------------------------------------------------------------
 
 
+def _guess_items(data: Path) -> "ItemGuess | None":
+    from coreeval.evaluation.benchmarks.table_guess import guess_items
+
+    return guess_items(data)
+
+
 def _guess(data: Path, texts: Sequence[str], label: str | None) -> "TableGuess":
     from coreeval.evaluation.benchmarks.table_guess import guess_table
 
@@ -243,17 +253,24 @@ def _slug(data: Path) -> str:
 
 
 def _data_lines(data: Path, found: "TableGuess", folder: Path) -> dict[str, str]:
-    """Return the lines of a table; it has no train split, on which a target could be fitted."""
+    """Return the lines of a table with labels."""
     columns = {ours: theirs for ours, theirs in _field_names(found).items() if ours != theirs}
     if found.label != "label":
         columns["label"] = found.label
+    return _file_lines(data, found.format, columns, folder, task=TASK)
+
+
+def _file_lines(
+    data: Path, of_format: str, columns: Mapping[str, str], folder: Path, *, task: str
+) -> dict[str, str]:
+    """Return the lines of a table; it has no train split, on which a target could be fitted."""
     path = data.resolve()
     if path.is_relative_to(folder.resolve()):
         path = path.relative_to(folder.resolve())
     lines = {
         "name: ": f"name: {_quote(_slug(data))}",
-        "task: ": f"task: {TASK}",
-        "  format: ": f"  format: {found.format}",
+        "task: ": f"task: {task}",
+        "  format: ": f"  format: {of_format}",
         "  path: ": f"  path: {_quote(str(path))}",
         _OWN_TARGET: '    # - {model: "openai:gpt-x"}',
         "  targets:": "  targets: []            # the models under test, such as the following",
@@ -325,6 +342,12 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     yield "  if a column is wrong, delete both files and give --text COLUMN and --label COLUMN"
 
 
+def _item_lines(data: Path, found: "ItemGuess") -> Iterator[str]:
+    yield f"{brief(data)}: {format_quantity(found.rows, 'row')}"
+    yield f"  task:   {found.task}, from the columns {', '.join(map(one_line, found.read))}"
+    yield "  if the column of a label is meant, delete the config and give --label COLUMN"
+
+
 # -- writing --------------------------------------------------------------------------------------
 
 
@@ -351,13 +374,17 @@ def _write_new(path: Path, text: str) -> None:
         raise _taken([path]) from None
 
 
-def _next_lines(folder: Path, has_task: bool, has_model: bool) -> Iterator[str]:
+def _next_lines(
+    folder: Path, has_task: bool, has_model: bool, items: "ItemGuess | None"
+) -> Iterator[str]:
     yield f"wrote {folder / CONFIG}"
     if has_task:
         yield f"wrote {folder / TASK}: check it, and describe each label"
-    else:
+    elif not items:
         yield "set the path of your benchmark"
-    if not has_model:
+    if items and not has_model:
+        yield "rules cannot write such items: use a model with --model PROVIDER:NAME"
+    elif not has_model:
         yield (
             "rules play the roles, as a demonstration only; use a model with --model PROVIDER:NAME"
         )

@@ -173,3 +173,31 @@ def test_rows_that_cannot_be_read_are_told_and_a_second_init_names_both_files(
     assert again.code == 2
     assert "this folder already has a config and a task file" in again.err
     assert CONFIG in again.err and TASK in again.err and "delete both" in again.err
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "task"),
+    [
+        ("Question,A,B,Answer", "Who?,I,You,B", "multiple_choice"),
+        ("id,question,choices,answer_text", '1,Who?,"[""I"", ""You""]",I', ""),
+        ("passage,question,answer", "It rained.,Did it rain?,yes", "reading_comprehension"),
+        ("Question,Answers", "Who?,I", "question_answering"),
+        ("article,highlights", "It rained all day.,It rained.", "summarization"),
+        ("article,summary,label", "It rained all day.,It rained.,good", ""),
+    ],
+)
+def test_a_table_of_items_gets_the_task_that_it_fits(
+    shell: Shell, header: str, row: str, task: str
+) -> None:
+    shell.write("items.csv", f"{header}\n{row}\n{row.replace('Who', 'Which')}\n")
+    said = shell("init", "new", "--data", "items.csv", *MODEL)
+    if not task:
+        assert "task:   " not in said.out
+        return
+    assert said.code == 0 and f"task:   {task}, from the columns" in said.out
+    assert not (shell.folder / "new" / TASK).exists()
+    config = load_config(shell.folder / "new" / CONFIG)
+    assert config.task == task
+    checks = shell("validate", f"new/{CONFIG}", "--json").document["checks"]
+    (read,) = (check for check in checks if check["name"] == "benchmark")
+    assert read["found"][0] == "2 samples, 0 bad rows"

@@ -1,4 +1,4 @@
-"""Guesses which columns of a labelled table are its texts and its labels, for a first config."""
+"""Guesses which kind of task a table is, and which columns have what, for a first config."""
 
 import difflib
 from collections import Counter
@@ -8,8 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import BadRecord, parse_object, read_lines
+from coreeval.evaluation.benchmarks.rows import find_columns
 from coreeval.evaluation.benchmarks.tables import (
     Reader,
     read_body,
@@ -17,6 +19,9 @@ from coreeval.evaluation.benchmarks.tables import (
     read_header,
     read_tab_records,
 )
+from coreeval.tasks import load_task
+from coreeval.tasks.kinds import kind_of
+from coreeval.tasks.kinds.base import match_names
 from coreeval.tasks.label_finder import parse_label_number
 from coreeval.tools.formatting import format_quantity
 
@@ -52,6 +57,52 @@ class TableGuess:
     """How and on which line each label is written first."""
     tweets: bool
     """Whether the texts are written like tweets."""
+
+
+ITEM_TASKS = ("multiple_choice", "reading_comprehension", "question_answering", "summarization")
+"""The built-in tasks that a table's columns may fit, the more particular ones first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemGuess:
+    """A built-in task whose columns a table has."""
+
+    task: str
+    format: str
+    """The `dataset.format` that reads the file."""
+    rows: int
+    """The number of rows that were looked at."""
+    columns: Mapping[str, str]
+    """The table's columns by our names, as far as they differ."""
+    read: tuple[str, ...]
+    """The columns that are read."""
+
+
+def guess_items(path: Path) -> ItemGuess | None:
+    """Return the built-in task of choices, answers or summaries that a table's columns fit.
+
+    None if it fits none, or has a column that is named like a label.
+
+    Raises:
+        DatasetError: the file cannot be read.
+    """
+    rows = [each.values for each in islice(_read_rows(path), MOST_ROWS) if each.values]
+    present = list(dict.fromkeys(name for row in rows for name in row))
+    if match_names(present, {name: (name,) for name in LABEL_NAMES}):
+        return None
+    for name in ITEM_TASKS:
+        task, kind = load_task(name), kind_of(load_task(name))
+        ours = (*kind.required(task), *kind.optional)
+        own = match_names(present, {each: (each.casefold().replace("_", ""),) for each in ours})
+        columns = {each: column for each, column in own.items() if each != column}
+        data = DatasetConfig(format=path.suffix.lower()[1:], path=str(path), columns=columns)
+        try:
+            found = find_columns(data, task, present, where=str(path))
+        except DatasetError:
+            continue
+        read = tuple(column for column in found.values.values() if column in present)
+        return ItemGuess(task=name, format=data.format, rows=len(rows), columns=columns, read=read)
+    return None
 
 
 def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = None) -> TableGuess:
