@@ -26,7 +26,7 @@ from coreeval.evaluation.metrics.quantities import (
 )
 from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs, write_iso_dates
 from coreeval.evaluation.numleak.parsing.dates import WrittenDate, find_written_dates
-from coreeval.tools.units import find_factor, spell_units, units_agree
+from coreeval.tools.units import find_factor, name_unit, spell_units, units_agree
 
 AnswerType = Literal["text", "number", "date", "yes_no"]
 
@@ -112,17 +112,35 @@ def _targets(due: Accepted) -> list[_Target]:
     gold = found[0]
     if gold is None:
         return []
-    own = bool(gold.unit)  # beside 14.5%, a bare 0.145 is a share
     whole = scale_like(gold, unit)
     step = whole.scale or 1.0
     step *= 0.01 if whole.unit == "percent" else 1.0
-    numbers = [whole, *(
-        each if own and not each.unit else scale_like(each, unit) for each in found[1:] if each
-    )]  # fmt: skip
+    numbers = [whole, *(_complete(each, gold, unit) for each in found[1:] if each)]
+    if rate := _find_rate(due.question, whole.unit):
+        numbers += [replace(each, unit=rate) for each in numbers if each.unit == whole.unit]
     return [
         _Target(each, _margin(each, due.tolerance, step), unit.scale, not whole.unit)
         for each in numbers
     ]
+
+
+def _complete(other: Quantity, gold: Quantity, unit: Quantity) -> Quantity:
+    """Return another accepted number with the unit that it is in.
+
+    Beside 14.5%, a bare 0.145 is a share; beside 350 km, a bare 350 is in km.
+    """
+    if other.unit or not gold.unit:
+        return scale_like(other, unit)
+    return other if gold.unit == "percent" else replace(other, unit=gold.unit)
+
+
+def _find_rate(question: str, unit: str) -> str:
+    """Return the rate of a unit that a question asks for; "" if it asks for none.
+
+    The unit of an item stays what it was: kilometres, beside a question for kilometres an hour.
+    """
+    asked = name_unit(question) if unit else ""
+    return asked if asked.startswith(f"{unit} per ") else ""
 
 
 def _read_item_unit(due: Accepted) -> Quantity:

@@ -231,6 +231,24 @@ def test_what_is_around_decides_a_short_spelling(
     assert grade(said, due, kind="number", unit=unit).right is right
 
 
+@pytest.mark.parametrize(
+    ("said", "asked", "right"),
+    [
+        ("350 km", "How long is it?", True),
+        ("350 km/h", "How long is it?", False),
+        ("350 mph", "How long is it?", False),
+        ("350 km/h", "How many kilometres an hour is its top speed?", True),
+        ("350 km", "How many kilometres an hour is its top speed?", True),
+        ("350 mph", "How many kilometres an hour is its top speed?", False),
+    ],
+)
+def test_a_bare_number_beside_one_with_a_unit_is_in_that_unit(
+    said: str, asked: str, right: bool
+) -> None:
+    due = Accepted(answers=["350 kilometres", "350"], type="number", unit="km", question=asked)
+    assert grade_short_answer(said, due).right is right
+
+
 def test_a_gold_that_is_no_number_is_text() -> None:
     assert grade("the Three", "three-ish", kind="number") == (False, 0.0)
     assert grade("Three ish!", "three ish", kind="number").right
