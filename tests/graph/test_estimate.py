@@ -1,6 +1,7 @@
 """The arithmetic of an estimate: ranges, what calls teach, money, time, a bootstrap, its error."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from coreeval.graph.estimate.batches import (
     estimate_batches,
 )
 from coreeval.graph.estimate.call_figures import (
+    ARM_SHARES,
     CHARACTERS_PER_TOKEN,
     STATED_BASIS,
     CallUsage,
@@ -32,6 +34,7 @@ from coreeval.graph.estimate.call_figures import (
     estimate_spread,
 )
 from coreeval.graph.estimate.costing import RoleFigures, cost_line, estimate_run_seconds
+from coreeval.graph.estimate.history import PastRuns
 from coreeval.graph.estimate.model import (
     BatchEstimate,
     CostEstimate,
@@ -50,6 +53,7 @@ from coreeval.graph.estimate.model import (
     sum_lines,
     sum_ranges,
 )
+from coreeval.graph.estimate.past_figures import PastFigures
 from coreeval.graph.estimate.preview import extrapolate
 from coreeval.runs.manifest import Cost
 from coreeval.tools.catalogs import FREE, find_batch_price
@@ -142,6 +146,19 @@ def test_batches_the_lean_pipeline_and_fewer_arms_mean_fewer_calls() -> None:
     alone = RunConfig(arms=("updated",))
     assert assume_calls("rewriter", alone) == exactly(0)
     assert assume_calls("label_judge", alone).likely < 1.2
+
+
+def test_samples_that_are_too_long_are_not_reworded() -> None:
+    run, alone = RunConfig(), RunConfig(arms=("updated",))
+    for role in ("rewriter", "label_judge"):
+        assert assume_calls(role, run, reworded=0) == assume_calls(role, alone)
+    earlier = PastRuns(calls=defaultdict(list), arms={arm: [] for arm in ARM_SHARES})
+    means = {
+        share: PastFigures(past_calls=(), earlier=earlier, run=run, reworded=share).arms().range
+        for share in (0, 0.5, 1)
+    }
+    assert means[0].likely < means[0.5].likely < means[1].likely
+    assert means[0] == ARM_SHARES["original"] + ARM_SHARES["updated"]
 
 
 def test_nothing_recorded_leaves_what_is_stated() -> None:

@@ -89,11 +89,14 @@ _SEMANTIC_LABELS = between(0.5, 0.9, 1)
 """Label readings of the semantic arm for each sample: its share."""
 
 
-def assume_calls(role: RoleName, run: RunConfig, gold_questions: int = 1) -> Range:
+def assume_calls(
+    role: RoleName, run: RunConfig, gold_questions: int = 1, reworded: float = 1
+) -> Range:
     """Return how often a role is called for one sample.
 
     A batch of originals costs about as much as two calls: its texts are in one prompt. The label
-    judge is asked `gold_questions` times about a text with new facts.
+    judge is asked `gold_questions` times about a text with new facts. The share `reworded` of the
+    samples is short enough to be reworded.
     """
     lean, rewords = run.pipeline == "lean", "semantic" in run.arms
     if role == "rewriter" and not rewords:
@@ -103,9 +106,10 @@ def assume_calls(role: RoleName, run: RunConfig, gold_questions: int = 1) -> Ran
     if role == "label_judge":
         share = 1 / run.label_batch
         labels = between(0.2, 0.8, 1).times(gold_questions) + between(share, min(1, 2 * share), 1)
-        first = labels + _SEMANTIC_LABELS if rewords else labels
+        first = labels + _SEMANTIC_LABELS.times(reworded) if rewords else labels
     planned = first + attempts.again if run.max_attempts > 1 else first
-    return planned * REPEATED_QUESTIONS
+    asked = planned * REPEATED_QUESTIONS
+    return asked.times(reworded) if role == "rewriter" else asked
 
 
 def assume_answer(

@@ -14,7 +14,7 @@ from coreeval.graph.estimate.call_figures import (
     estimate_spread,
 )
 from coreeval.graph.estimate.history import ENOUGH_SAMPLES, PastRuns
-from coreeval.graph.estimate.model import FigureBasis, KnownRange, exactly, sum_ranges
+from coreeval.graph.estimate.model import FigureBasis, KnownRange, Range, exactly, sum_ranges
 from coreeval.schema import Arm, RoleName
 
 
@@ -27,13 +27,15 @@ class PastFigures:
     run: RunConfig
     gold_questions: int = 1
     """Questions to the label judge about a text with new facts."""
+    reworded: float = 1
+    """The share of samples that are short enough to be reworded."""
 
     def calls(self, role: RoleName) -> KnownRange:
         """Return how often a role is called for one sample."""
         counts = self.earlier.calls[role]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        stated = assume_calls(role, self.run, self.gold_questions)
+        stated = assume_calls(role, self.run, self.gold_questions, self.reworded)
         return KnownRange(range=stated, basis=STATED_BASIS)
 
     def questions(self, templates: int) -> KnownRange:
@@ -54,7 +56,7 @@ class PastFigures:
         counts = self.earlier.arms[arm]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=ARM_SHARES[arm], basis=STATED_BASIS)
+        return KnownRange(range=self._assume_share(arm), basis=STATED_BASIS)
 
     def arms(self) -> KnownRange:
         """Return the number of arms that a sample is in."""
@@ -63,7 +65,10 @@ class PastFigures:
         if all(len(shares) >= ENOUGH_SAMPLES for shares in each):
             counts = [sum(arms) for arms in zip(*each, strict=True)]
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=sum_ranges(ARM_SHARES[arm] for arm in written), basis=STATED_BASIS)
+        return KnownRange(range=sum_ranges(map(self._assume_share, written)), basis=STATED_BASIS)
+
+    def _assume_share(self, arm: Arm) -> Range:
+        return ARM_SHARES[arm].times(self.reworded if arm == "semantic" else 1)
 
     def _of_runs(self, samples: int) -> FigureBasis:
         newest, more = self.earlier.runs[0], len(self.earlier.runs) - 1

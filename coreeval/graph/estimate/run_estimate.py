@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from coreeval.agents.edits import explain_length
 from coreeval.agents.events import MOST_COMPARED, MOST_RANKED
 from coreeval.agents.gold_judging import count_gold_questions
 from coreeval.agents.team import labels_in_batches
@@ -45,7 +46,7 @@ from coreeval.graph.estimate.workload import (
 from coreeval.graph.inputs import open_news
 from coreeval.graph.prompt_lab.lab import PromptLab, open_lab
 from coreeval.graph.run_origin import build_lineage, find_followed_release, open_keeper
-from coreeval.schema import RoleName
+from coreeval.schema import RoleName, Sample, Task
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.gdelt.nearest import MOST_EMBEDDED
 from coreeval.tools.loops import run_coroutine
@@ -93,6 +94,7 @@ def estimate(
         earlier=load_past_runs(lab.workspace, lab.setup.task.name, lab.setup.config.run),
         run=_plan_batches(lab),
         gold_questions=count_gold_questions(lab.setup.task),
+        reworded=_find_reworded_share(lab.setup.task, counted.drawn),
     )
     lines = tuple(run_coroutine(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []
@@ -112,6 +114,11 @@ def _find_missing_news(lab: PromptLab) -> NewsDefect | None:
     except KnowledgeError as error:
         return NewsDefect(message=error.message, to_do=error.hint)
     return None
+
+
+def _find_reworded_share(task: Task, drawn: Sequence[Sample]) -> float:
+    """Return the share of samples that are short enough to be reworded; 1 if none is drawn."""
+    return 1 - sum(map(bool, (explain_length(task, each) for each in drawn))) / max(1, len(drawn))
 
 
 def _plan_batches(lab: PromptLab) -> RunConfig:
