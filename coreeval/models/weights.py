@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from coreeval.errors import UsageError
-from coreeval.models.tokenizer_file import find_swelling
 from coreeval.tools.extras import require_extra
 from coreeval.tools.formatting import format_size
+from coreeval.tools.tokenizer_file import find_swelling
 
 PREFIX: Final = "hf:"
 PACKAGE: Final = "package:"

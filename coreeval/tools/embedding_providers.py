@@ -5,9 +5,11 @@ its settings (openai, azure_openai, ollama). All are called in a thread that is 
 time is over, since some packages have no timeout.
 """
 
+import json
 import queue
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.errors import ConfigError, ModelUnusable
@@ -34,11 +36,13 @@ class LangChainEmbeddings:
         name: `provider:name`.
 
     Raises:
-        ConfigError: LangChain or the provider's package is missing, or the provider is unknown.
+        ConfigError: LangChain or the provider's package is missing, the provider is unknown, or a
+            folder of weights names code of its own.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
+        _refuse_own_code(name)
         with require_extra("providers", name, where="embeddings", error=ConfigError):
             from langchain.embeddings import init_embeddings
         try:
@@ -86,6 +90,32 @@ class LangChainEmbeddings:
             hint="check the provider, then run the same command again; existing embeddings are "
             "kept",
         )
+
+
+def _refuse_own_code(name: str) -> None:
+    """Refuse a folder whose modules are code of its own: sentence-transformers before 6 runs it.
+
+    Raises:
+        ConfigError: it is one, or its list of modules cannot be read.
+    """
+    path = Path(name.partition(":")[2].strip(), "modules.json")
+    if not path.is_file():
+        return
+    try:
+        kinds = [str(one["type"]) for one in json.loads(path.read_bytes())]
+    except (ValueError, OSError, TypeError, LookupError, RecursionError) as error:
+        raise ConfigError(
+            f"{name} cannot be opened: modules.json: {error}",
+            where="embeddings",
+            hint="download or copy the model again",
+        ) from None
+    for kind in kinds:
+        if not kind.startswith("sentence_transformers."):
+            raise ConfigError(
+                f"{name} would run its own code: modules.json names {kind[:80]!r}",
+                where="embeddings",
+                hint="name a model whose modules are those of sentence_transformers",
+            )
 
 
 def _transport_arguments(name: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tokenizers import Encoding, Tokenizer
 
 from coreeval.errors import ConfigError
 from coreeval.tools.embeddings import Vectors
+from coreeval.tools.tokenizer_file import find_swelling
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MOST_PIECES = 256
@@ -134,6 +135,9 @@ class MiniLM:
 
 
 def _load_tokenizer(text: str) -> Tokenizer:
+    told = json.loads(text)
+    if isinstance(told, dict) and (problem := find_swelling(told)):
+        raise ValueError(f"{TOKENIZER} {problem}")
     try:
         return Tokenizer.from_str(text)
     except Exception as error:  # noqa: BLE001 - the package raises nothing narrower

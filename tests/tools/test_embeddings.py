@@ -79,6 +79,7 @@ def test_a_text_is_embedded_alike_alone_and_in_a_batch() -> None:
             "BERT with gelu",
         ),
         ({"tokenizer.json": "TOKENIZER", "config.json": "CONFIG"}, "model.safetensors is missing"),
+        ({"tokenizer.json": "SWELLING"}, "tokenizer.json expands one character to more than"),
         ({"tokenizer.json": "TOKENIZER", "config.json": "[]"}, "config.json is not an object"),
         (
             {"tokenizer.json": "TOKENIZER", "config.json": "CONFIG", "model.safetensors": "x" * 99},
@@ -94,6 +95,7 @@ def test_a_folder_that_is_no_minilm(tmp_path: Path, files: Mapping[str, str], mi
     config = {"model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": 1,
               "num_attention_heads": 1, "layer_norm_eps": 1e-12}  # fmt: skip
     made = {"TOKENIZER": Tokenizer(WordLevel({"a": 0}, unk_token="a")).to_str(),
+            "SWELLING": json.dumps({"normalizer": [{"type": "ByteLevel"}] * 40}),
             "CONFIG": json.dumps(config)}  # fmt: skip
     for name, content in files.items():
         (tmp_path / name).write_text(made.get(content, content))
@@ -149,6 +151,29 @@ def test_a_provider_of_langchains(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = embeds(["one", "two"] * 200)
     assert vectors.shape == (400, 8)
     assert vectors[0] == pytest.approx(vectors[2])
+
+
+@pytest.mark.parametrize(
+    ("modules", "told"),
+    [
+        ('[{"type": "sentence_transformers.models.Pooling"}, {"type": "evil.Thing"}]', "own code"),
+        ("[1]", "modules.json: "),
+        ("{", "modules.json: "),
+    ],
+)
+def test_a_folder_with_code_of_its_own_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: str, told: str
+) -> None:
+    asked = list[str]()
+    base = pytest.importorskip("langchain.embeddings")
+    monkeypatch.setattr(base, "init_embeddings", lambda name, **_: asked.append(name))
+    (tmp_path / "modules.json").write_text(modules)
+    with pytest.raises(ConfigError, match=told):
+        open_embeddings(f"huggingface:{tmp_path}")
+    assert asked == []
+    (tmp_path / "modules.json").write_text('[{"type": "sentence_transformers.models.Pooling"}]')
+    open_embeddings(f"huggingface:{tmp_path}")
+    assert asked == [f"huggingface:{tmp_path}"]
 
 
 def test_a_provider_that_fails_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:

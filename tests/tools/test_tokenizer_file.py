@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from coreeval.models.tokenizer_file import find_swelling
+from coreeval.tools.tokenizer_file import find_swelling
 
 BYTES = {"type": "ByteLevel"}
 SWELL = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 40}
