@@ -9,7 +9,7 @@ OUTCOMES: dict[str, str] = {
     "rejected_form": "wrong length, too close to its sources, or a word that must stay was lost",
     "label_unrecoverable": "a blind judge gave the original a different label",
     "unsafe": "too sensitive to rewrite",
-    "no_knowledge": "no recent news matched",
+    "no_knowledge": "no recent news fits",
     "failed": "a step or a model call failed",
     "pending": "not finished yet",
 }

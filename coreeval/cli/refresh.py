@@ -11,6 +11,7 @@ from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.batch_output import batch_lines
 from coreeval.cli.options import (
     LARGEST_COUNT,
+    LATEST_RUN,
     BudgetOption,
     ConfigArgument,
     FromOption,
@@ -122,7 +123,7 @@ def _batch_overrides(config: Path, overrides: list[str], batch: bool | None) -> 
 
 
 def resume(
-    run: RunArgument,
+    run: RunArgument = LATEST_RUN,
     keep: Annotated[
         bool, typer.Option("--keep", help="If the config has changed, continue with the run's own.")
     ] = False,
@@ -140,7 +141,7 @@ def resume(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Resume a stopped run without repeating answered calls."""
+    """Resume a stopped run, by default the newest, without repeating answered calls."""
     with pause_garbage_collection():
         from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks

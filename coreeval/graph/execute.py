@@ -47,7 +47,8 @@ class RunHooks:
     first_look_s: float = 5.0
     """Seconds until the first poll of batches; later polls are less frequent."""
     remark: Callable[[str], None] | None = None
-    """Receives remarks on the news and on offline roles before a new run starts."""
+    """Receives remarks on the news and on offline roles, and the run's name, before a new run
+    starts."""
     live: bool = False
     """Whether to send the remaining requests live, even if the config has batches."""
     stop: Stop | None = None

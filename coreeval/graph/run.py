@@ -58,12 +58,14 @@ from coreeval.runs.manifest import (
     read_original_manifest,
     write_manifest,
 )
+from coreeval.runs.names import short_id
 from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.files import hold_lock, write_text
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
     RunFiles,
@@ -139,6 +141,11 @@ def refresh(
         if setup.control:
             open_control(files, around.now).close()
         write_manifest(files.manifest, manifest)
+        if around.remark:
+            named = files.root.is_relative_to(workspace.runs)
+            word = Path(short_id(files.root)) if named else brief(files.root)
+            resumed = command("resume", word)
+            around.remark(f"run: {brief(files.root)}; after a stop, continue with: {resumed}")
         return execute(setup, manifest, files, workspace, around)
 
 

@@ -51,6 +51,7 @@ def test_words_and_document_agree(shell: Shell) -> None:
     before, _, after = said.err.partition("plan\n")
     assert "the offline roles are a demonstration: they rewrote 7 of 300 real tweets" in before
     assert "of 2 samples mention something that this news is about" in before and after
+    assert "run: r; after a stop, continue with: coreeval resume r\n" in before
     again = shell("refresh", config, "--limit", "2", "--run-dir", "s", "--json")
     assert again.code == 0
     counts = again.document["counts"]
@@ -60,7 +61,7 @@ def test_words_and_document_agree(shell: Shell) -> None:
 
 
 ENDED = {
-    "no_knowledge": r"matched \(2025-08-01 to 2026-10-01 has \d+ articles on \d+ days\)",
+    "no_knowledge": r"fits \(2025-08-01 to 2026-10-01 has \d+ articles on \d+ days\)",
     "rejected_facts": "coreeval prompts try",
     "label_unrecoverable": "describe each label",
     "unsafe": "coreeval docs safety",

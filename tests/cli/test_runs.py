@@ -92,6 +92,13 @@ def test_status_and_trace_without_a_run_look_at_the_newest(here: Workspace, shel
     assert shell("trace", "--json").document == shell("trace", newest, "--json").document
 
 
+def test_resume_without_a_run_continues_the_newest(here: Workspace, shell: Shell) -> None:
+    newest = here.runs / "demo-trial" / STARTS[2]
+    said = shell("resume", "--json")
+    assert said.document["run"] == str(newest)
+    assert "the run was already complete; nothing to do" in said.err
+
+
 def test_without_runs_latest_says_where_it_looked(shell: Shell) -> None:
     said = shell("status")
     assert said.code == 2

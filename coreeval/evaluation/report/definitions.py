@@ -235,7 +235,7 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
         lambda at, *_: f"the most expensive sample: {at.value:.4f} USD",
     )
     yield _measure_attempts("unsafe", lambda *_: "left alone as too sensitive to rewrite")
-    yield _measure_attempts("no_knowledge", lambda *_: "no news matched")
+    yield _measure_attempts("no_knowledge", lambda *_: "no news fits")
 
 
 _REJECTED: Final[Mapping[Outcome, str]] = {

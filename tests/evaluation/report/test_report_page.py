@@ -194,7 +194,7 @@ def test_counts_and_shares_are_those_of_the_run(tmp_path: Path) -> None:
     html = told(written(tmp_path))
     assert "3 of 6 samples of emotion , split test, now contain news from 2026-11-01" in html
     assert "accepted rewritten with recent facts, checked and judged 3" in html
-    assert "no knowledge no recent news matched 1" in html
+    assert "no knowledge no recent news fits 1" in html
     assert "50.0 % 18.8 % … 81.2 %" in html, "Wilson's interval of 3 of 6"
     assert "4 replaced facts of accepted samples cite 2 articles from 1 publisher." in html
     assert "composer writes the updated text offline rules" in html
