@@ -20,7 +20,13 @@ import numpy as np
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import DateComparison, Point
 from coreeval.evaluation.numleak.series import SeriesDefinition
-from coreeval.evaluation.numleak.statistics import AuditSettings, Metric, mae, measure, pearson_r
+from coreeval.evaluation.numleak.statistics import (
+    AuditSettings,
+    Metric,
+    measure,
+    pearson_r,
+    signature,
+)
 from coreeval.evaluation.numleak.statistics.baselines import score_baselines
 from coreeval.evaluation.numleak.statistics.date_intervals import Answers, Indices, collect_answers
 from coreeval.evaluation.numleak.statistics.estimation import measure_ranks
@@ -129,7 +135,7 @@ def measures(world: World, points: list[Point]) -> dict[str, Metric]:
     return {
         "r": pearson_r(points),
         "r percentile": percentile(answers, _r),
-        "MAE": mae(points, settings=SETTINGS),
+        "MAE": signature(points, tolerance=TOLERANCE, settings=SETTINGS).mae,
         "MAE percentile": percentile(answers, _mae),
         "within": within_tolerance(points, TOLERANCE),
         "slope": slope(points),
