@@ -1,1 +1,1 @@
-"""What the program keeps and asks beside models: stores, news, files."""
+"""Stores, news sources, files and other services that the program uses beside models."""

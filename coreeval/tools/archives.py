@@ -1,4 +1,4 @@
-"""Zip archives of others: how their files may be packed, and what damaged ones raise."""
+"""Foreign zip archives: the packing that is accepted, and the errors of damaged ones."""
 
 import struct
 import zlib

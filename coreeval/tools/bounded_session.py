@@ -1,6 +1,7 @@
-"""Sessions of `requests`, for the SDKs that need one: no redirects, and bounds for each response.
+"""Sessions of `requests` for SDKs that need one: no redirects, and limits for each response.
 
-Its own timeout is for a single read, so a server that sends a byte a second is never late.
+The timeout of `requests` applies to a single read, so a server that sends one byte per second never
+exceeds it.
 """
 
 import socket
@@ -136,7 +137,7 @@ class _Watch:
     ) -> None:
         self._timer.cancel()
         _watch.reset(self._token)
-        if self._is_over:  # whatever became of the request, that is why
+        if self._is_over:  # the timeout is the cause, whatever the request raised
             raise requests.ReadTimeout(f"the response takes more than {self._most_s:g} s") from None
 
     def hold(self, opened: socket.socket) -> None:

@@ -1,7 +1,7 @@
-"""Facts about models that others published, each with a date and a source: what models charge.
+"""Published facts about models, each with a date and a source, such as prices.
 
-The tables come with the package; a user's own goes on top. Their rows are found by a model's
-name, whichever way it is spelled: with a provider or a host before it, with a date at its end.
+The tables are part of the package; a user's own table takes precedence. Rows are found by any
+spelling of a model's name: with or without a provider, a host or a date.
 """
 
 import difflib
@@ -33,7 +33,7 @@ Fact = TypeVar("Fact")
 
 
 def load_built_in_table(file: str, form: TypeAdapter[dict[str, Fact]]) -> Mapping[str, Fact]:
-    """Return a table that comes with the package, read by libyaml, which is ten times as fast."""
+    """Return a table of the package, parsed by libyaml, which is ten times as fast."""
     text = resources.files("coreeval.tools").joinpath(file).read_text(encoding="utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return form.validate_python(yaml.load(text, Loader=loader))
@@ -42,7 +42,7 @@ def load_built_in_table(file: str, form: TypeAdapter[dict[str, Fact]]) -> Mappin
 def load_user_table(
     path: Path, form: TypeAdapter[dict[str, Fact]], *, hint: str
 ) -> Mapping[str, Fact]:
-    """Return a user's own table.
+    """Return a user's table.
 
     Raises:
         ConfigError: the file cannot be read, a row does not have the form described by `hint`, or
@@ -67,9 +67,9 @@ def load_user_table(
 
 
 MOST_SUGGESTIONS = 3
-"""The most known names suggested for an unknown one."""
+"""The most suggestions for an unknown name."""
 _ALIKE = 0.6
-"""The share of matching characters from which two names count as similar."""
+"""The least share of matching characters of two similar names."""
 _PINNED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}(?:-\d{2})?|latest|preview)$")
 """The ending of a name that pins a model to a version."""
 _DATED = re.compile(r"(.+)[-@](20\d{2})-?([01]\d)(?:-?([0-3]\d))?")
@@ -87,7 +87,7 @@ def strip_version(name: str) -> str:
 
 
 def split_date(name: str) -> tuple[str, str]:
-    """Return a name without the date at its end, and that date: a day, a month, or ""."""
+    """Return a name without the date at its end, and the date: a day, a month, or ""."""
     found = _DATED.fullmatch(name)
     if found is None:
         return name, ""
@@ -96,7 +96,7 @@ def split_date(name: str) -> tuple[str, str]:
 
 
 def find_nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that a name may stand for, the likeliest first.
+    """Return up to three known names that a name may refer to, the likeliest first.
 
     A dated spelling precedes all others: `openai:gpt-4.1-2025-04-14` is `openai:gpt-4.1`. The
     provider does not matter.
@@ -138,17 +138,18 @@ def worst_case_cost(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -
     """Return the most that a request can cost, in US dollars.
 
     A token is at least one byte, so a prompt has at most as many tokens as bytes, plus what the
-    provider adds; possibly none of them are cached.
+    provider adds; it is assumed that none of them are cached.
     """
     dearest = max(price.input, price.cache_write or 0.0)
     return ((prompt_bytes + FRAMING_BYTES) * dearest + max_tokens * price.output) / MILLION
 
 
 def find_batch_price(price: PriceConfig) -> PriceConfig | None:
-    """Return what a model charges in a batch; None if that is not known.
+    """Return a model's price in batches; None if it is not known.
 
-    What is known of cached prompts in batches differs: a token from the cache counts as any other
-    of a batch, which is the most that it can cost. Writing to the cache is discounted like them.
+    Providers differ in the price of cached tokens in batches: a cached token counts as any other
+    token of a batch, which is the most that it can cost. Writing to the cache has the same
+    discount.
     """
     if price.batch_input is None or price.batch_output is None:
         return None
@@ -158,7 +159,7 @@ def find_batch_price(price: PriceConfig) -> PriceConfig | None:
 
 
 FREE = PriceConfig(input=0, output=0)
-"""The price of answers from this machine."""
+"""The price of answers that this machine computes."""
 Prices = Mapping[str, Price]
 """Prices by `provider:name`."""
 _TABLE = TypeAdapter(dict[str, Price])
@@ -167,7 +168,7 @@ _ROW = "a price has input, output (USD per million tokens), as_of and source"
 
 @cache
 def load_built_in_prices() -> Prices:
-    """Return the prices that come with the package."""
+    """Return the prices of the package."""
     return load_built_in_table(BUILT_IN_FILE, _TABLE)
 
 
@@ -200,19 +201,19 @@ def find_price(model: ModelConfig, prices: Prices) -> PriceConfig | None:
 
 
 OLD_AFTER_DAYS = 180
-"""The age in days from which a price is told to be old: providers publish new models, and change
-prices, several times a year."""
+"""The age in days from which a price is reported as old: providers publish models and change prices
+several times a year."""
 BUILT_IN_FILE = "prices.yaml"
 
 
 def describe_old_prices(
     config: AnyConfig, models: Iterable[ModelConfig], prices: Prices, today: date
 ) -> list[str]:
-    """Return a remark on each price in use that was looked up long ago; none on prices in a config.
+    """Return a remark for each price in use that was looked up long ago, except prices in a config.
 
     Args:
         config: The config, which may name a file of prices.
-        models: The models that are asked.
+        models: The models that the run calls.
         prices: The prices that apply.
         today: The day of use.
     """

@@ -1,4 +1,4 @@
-"""The time of day, which tests replace."""
+"""The current time, which tests replace."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

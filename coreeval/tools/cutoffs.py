@@ -1,7 +1,7 @@
-"""Until when models were trained, when they came out, and how new evidence is beside that.
+"""Training cutoffs and releases of models, and whether evidence is newer.
 
-Each date of the table has a source. One old piece of evidence is enough for a target to know of
-it, so the oldest decides how fresh a sample is.
+Each date of the table has a source. A target may know a fact from one old piece of evidence, so the
+oldest piece determines how fresh a sample is.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ class DateClaim(Value):
 
     @property
     def counts_from(self) -> datetime:
-        """The first moment that counts as after this date."""
+        """The first time that counts as after this date."""
         return first_moment_after(self.date)
 
     @property
@@ -108,7 +108,7 @@ _ROW = (
 
 @cache
 def load_built_in_cutoffs() -> Cutoffs:
-    """Return the dates that come with the package."""
+    """Return the dates of the package."""
     return load_built_in_table("cutoffs.yaml", _TABLE)
 
 
@@ -162,7 +162,7 @@ def find_model_dates(model: str, table: Cutoffs) -> ModelDates | None:
     """Return the known dates of a model; its provider does not matter.
 
     A dated spelling is the same model without the date, released on that day at the earliest. Names
-    that end in `latest` or `preview` move from model to model: only listed ones are known.
+    that end in `latest` or `preview` change their model, so only listed ones are known.
     """
     aliases = {alias.lower(): row for row in table.values() for alias in row.aliases}
     names, bare = {**aliases, **table}, bare_name(model)
@@ -195,10 +195,10 @@ CERTAIN_FIRST: tuple[Precision, ...] = get_args(Precision)
 def measure_freshness(
     evidence: Iterable[Evidence], targets: Sequence[TargetDates]
 ) -> Freshness | None:
-    """Return how new the evidence of one sample is; None if it has no evidence.
+    """Return the freshness of one sample's evidence; None if it has no evidence.
 
-    One old piece is enough for a target to know the fact, so the oldest piece decides. The least
-    certain time says how reliable the result is.
+    A target may know the fact from one old piece, so the oldest piece decides. The least certain
+    time determines how reliable the result is.
     """
     items = list(evidence)
     if not items:

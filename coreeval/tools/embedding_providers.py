@@ -1,8 +1,8 @@
-"""Embeddings of the providers that LangChain knows, with limits of time and of the answer's size.
+"""Embeddings from the providers of LangChain, with limits of time and of the answer's size.
 
-No redirect is followed and no long answer read where a package lets us give it an HTTP client or
-its settings (openai, azure_openai, ollama). All are called in a thread that is given up when the
-time is over, since some packages have no timeout.
+Redirects and long answers are refused if the provider's package accepts an HTTP client or its
+settings (openai, azure_openai, ollama). All packages are called in a thread that is abandoned after
+a timeout, since some have none.
 """
 
 import json
@@ -55,10 +55,10 @@ class LangChainEmbeddings:
             ) from None
 
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return the vectors as the provider gave them.
+        """Return the provider's vectors, unchecked.
 
         Raises:
-            ModelUnusable: the provider did not answer, or not in time.
+            ModelUnusable: the provider did not answer in time.
         """
         found: list[list[float]] = []
         for start in range(0, len(texts), BATCH):
@@ -93,10 +93,10 @@ class LangChainEmbeddings:
 
 
 def _refuse_own_code(name: str) -> None:
-    """Refuse a folder whose modules are code of its own: sentence-transformers before 6 runs it.
+    """Refuse a folder with modules of its own code, which sentence-transformers before 6 runs.
 
     Raises:
-        ConfigError: it is one, or its list of modules cannot be read.
+        ConfigError: it has such modules, or its list of modules cannot be read.
     """
     path = Path(name.partition(":")[2].strip(), "modules.json")
     if not path.is_file():
@@ -119,7 +119,7 @@ def _refuse_own_code(name: str) -> None:
 
 
 def _transport_arguments(name: str) -> dict[str, Any]:
-    """Return the arguments that keep a package from redirects, long answers and waiting."""
+    """Return the arguments that limit a package's redirects, answers and time."""
     provider = name.partition(":")[0].strip().lower()
     if provider in _OWN_CLIENT:
         client = BoundedClient(most_s=MOST_BATCH_S, timeout=MOST_BATCH_S, follow_redirects=False)
@@ -137,7 +137,7 @@ def _transport_arguments(name: str) -> dict[str, Any]:
 
 
 def _bound_response(response: "httpx.Response") -> None:
-    """Limit the size of the body; a packed one, whose size nothing limits, is refused."""
+    """Limit the size of the body; refuse a compressed one, whose size is unlimited."""
     import httpx
 
     packed = response.headers.get("content-encoding", "identity").strip().lower()

@@ -1,7 +1,7 @@
-"""Texts as vectors: a small model on this machine, or any provider that LangChain knows.
+"""Embeddings of texts, by a small local model or any provider of LangChain.
 
-`open_embeddings` takes `minilm`, `minilm:PATH` or `provider:name`, and checks all vectors that it
-gets. `open_cached_embeddings` keeps them on disk too, so that a text is embedded once.
+`open_embeddings` takes `minilm`, `minilm:PATH` or `provider:name`, and checks all vectors.
+`open_cached_embeddings` also stores them on disk, so that a text is embedded once.
 """
 
 import base64
@@ -25,7 +25,7 @@ Vectors = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """A callable that turns texts into vectors."""
+    """A callable that returns the vectors of texts."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
 
 class UncheckedEmbedder(Protocol):
-    """A model as its package gives it: what it returns may be anything."""
+    """A model whose results are not checked yet."""
 
     @property
     def name(self) -> str:
@@ -46,23 +46,23 @@ class UncheckedEmbedder(Protocol):
         ...
 
     def __call__(self, texts: Sequence[str]) -> object:
-        """Return what the model gave for texts."""
+        """Return the model's result for texts, which may be anything."""
         ...
 
 
 class CheckedEmbedder:
-    """An embedder that refuses vectors with which nothing can be compared."""
+    """An embedder that refuses vectors that cannot be compared."""
 
     def __init__(self, embeds: UncheckedEmbedder) -> None:
         self.name = embeds.name
         self._embeds = embeds
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (texts, dimensions); a lone surrogate is embedded as U+FFFD.
+        """Return an array of shape (texts, dimensions); lone surrogates are embedded as U+FFFD.
 
         Raises:
-            ModelUnusable: the model did not give one vector of one size per text, or one is not
-                finite, zero, or too long for its squares to be added.
+            ModelUnusable: the model did not return one vector of the same size per text, or one is
+                not finite, zero, or too long for the sum of its squares.
         """
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
@@ -91,28 +91,28 @@ def _replace_surrogates(text: str) -> str:
 
 
 def normalise_vectors(vectors: Vectors) -> Vectors:
-    """Return vectors at length 1, so that their products are cosines; shape (texts, dimensions)."""
+    """Return vectors of length 1, whose products are cosines; shape (texts, dimensions)."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
     return unit
 
 
 def _are_usable(vectors: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for each row whether its length can be divided by and squared in 32 bits."""
+    """Return for each row whether 32 bits can hold its squared length and divide by its length."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors, axis=-1)
     return np.asarray((lengths > 1e-12) & (lengths < 1e18))
 
 
 CACHE_S = 30 * 24 * 3600.0
-"""The time in seconds that a vector is kept, since a provider may change a model under its name."""
+"""The seconds that a vector is stored; a provider may change a model under the same name."""
 
 
 class EmbeddingCache:
-    """An embedder that only embeds texts that are not in the cache, each once.
+    """An embedder that embeds only texts that are not in the cache, each once.
 
-    The cache also has the size of the model's newest vectors. Those of another size, and damaged
-    ones, count as missing.
+    The cache also stores the size of the model's newest vectors. Vectors of another size and
+    damaged ones count as missing.
 
     Args:
         embeds: The embedder; its name is part of each key.

@@ -1,9 +1,9 @@
-"""Which variables of the environment, and whose texts, would be sent where: consent, once a pair.
+"""The variables and texts that would be sent, and their origins; the user consents once per pair.
 
-A key goes to its own provider without asking, and nothing that stays on this machine is asked
-about. Any other pair of a variable and an origin comes from a config, which may be somebody
-else's: `api_key_env` and `base_url` together could send any variable anywhere, and a `base_url`
-alone the texts of any file that a config can name.
+A key for its own provider needs no consent, and neither does anything that stays on this machine.
+Any other pair of a variable and an origin is from a config that somebody else may have written:
+`api_key_env` and `base_url` together could send any variable anywhere, and `base_url` alone the
+texts of any file that a config can name.
 """
 
 import ipaddress
@@ -39,7 +39,8 @@ _EMBEDDINGS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "mistralai": ("MISTRAL_API_KEY", (), "langchain:mistralai"),
     "google_genai": ("GOOGLE_API_KEY", (), "langchain:google_genai"),
 }
-"""For a provider of embeddings: the variable of its key, those of its address, its usual origin."""
+"""For each provider of embeddings: the variable of its key, those of its address, its usual
+origin."""
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?|[0-9a-f:.]+", re.IGNORECASE)
 
 
@@ -153,8 +154,8 @@ def embedding_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterato
 
     Args:
         config: The config.
-        env: Variables that are not set here are not sent; None counts all as set, and providers as
-            at their usual addresses.
+        env: Variables that are not set here are not sent; None counts all as set, and providers at
+            their usual addresses.
 
     Raises:
         ConfigError: a variable has no http address.
@@ -266,7 +267,7 @@ def refuse_untrusted(
 
 
 def is_at_provider(model: ModelConfig) -> bool:
-    """Return whether a model is asked at its provider's own address.
+    """Return whether a model is called at its provider's own address.
 
     Raises:
         ConfigError: its base_url is not an http address.

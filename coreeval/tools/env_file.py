@@ -1,7 +1,8 @@
-"""The `.env` file beside a config: keys and a few switches, and nothing that decides where they go.
+"""The `.env` file beside a config: keys and a few switches, but no addresses.
 
-A folder of somebody else's may bring such a file along. So it sets no address, proxy, certificate,
-file, folder or program: a key of the user's own shell would go there, or their code would run.
+A folder from somebody else may contain such a file. So it cannot set an address, proxy,
+certificate, file, folder or program: it could otherwise receive a key from the user's shell, or run
+code.
 """
 
 import os
@@ -22,7 +23,8 @@ _LINE_END = re.compile(r"[\r\n]")
 """The characters that end a line in python-dotenv; str.splitlines also splits at form feeds and
 others."""
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD)")
-"""The names of secrets, by their last word; the value of such a variable is sent, not obeyed."""
+"""The last words of the names of secrets; the value of such a variable is sent, but changes no
+behaviour."""
 _NOT_SECRET = re.compile(r"LANGGRAPH_.*|OTEL_.*|PYTHON.*|SSL.*|COREEVAL_.*")
 _SWITCHES = frozenset(
     {
@@ -33,10 +35,11 @@ _SWITCHES = frozenset(
     }
 )
 _TRACING = re.compile(r"LANG(?:SMITH|CHAIN)_TRACING(?:_V2)?")
-"""Switches that the file may turn off but not on: with a key beside it, turning them on would send
-the user's texts to an account of the file's author."""
+"""Switches that the file may turn off but not on: together with a key, they would send the user's
+texts to an account of the file's author."""
 _HIDING = re.compile(r"LANG(?:SMITH|CHAIN)_HIDE_(?:INPUTS|OUTPUTS)")
-"""Switches that the file may turn on but not off: off, texts would be sent in the clear."""
+"""Switches that the file may turn on but not off: without them, texts would be sent in the
+clear."""
 _NOT_HIDDEN = {"", "false", "0", "no", "off"}
 _LANGSMITH = re.compile(r"LANG(?:SMITH|CHAIN)_(\w+)")
 _SAME = (
@@ -49,10 +52,10 @@ _SAME = (
         *("AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK"),
     },
 )
-"""Names that say the same to the library that reads them. One of them in the file would outrank
-another in the shell, so none is taken from the file where the shell has any."""
+"""Names with the same meaning for the library that reads them. One of them in the file could take
+precedence over another in the shell, so none is read from the file if the shell sets any."""
 _REFERENCE = "${"
-"""The start of a reference to another variable, which may be a secret under its own name only."""
+"""The start of a reference to another variable, which may be a secret."""
 _told = set[tuple[Path, tuple[str, ...]]]()
 """The files and names that this process has already reported."""
 _set = dict[str, tuple[Path, str]]()
@@ -62,9 +65,9 @@ _set = dict[str, tuple[Path, str]]()
 def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool = False) -> None:
     """Set the environment variables of a folder's `.env` that are allowed and not set yet.
 
-    What was set from the `.env` of another folder is unset first: a process may read several
-    configs, and the key of somebody else's must not answer for the user's own. Variables that are
-    not allowed are skipped and reported once on stderr.
+    Variables from the `.env` of another folder are unset first: a process may read several configs,
+    and a foreign key must not be used for the user's own config. Variables that are not allowed are
+    skipped and reported once on stderr.
 
     Args:
         folder: The folder of the config, or the current folder if there is no config.
@@ -93,7 +96,7 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
 
 
 def _unset_others(path: Path) -> None:
-    """Unset what other files have set, unless it has been changed since."""
+    """Unset the variables that other files have set, unless they have been changed since."""
     for name, (source, value) in list(_set.items()):
         if source != path:
             del _set[name]
@@ -102,9 +105,9 @@ def _unset_others(path: Path) -> None:
 
 
 def asks_to_hide(value: str) -> bool:
-    """Return whether the value of a variable such as LANGSMITH_HIDE_INPUTS asks to hide texts.
+    """Return whether the value of a variable such as LANGSMITH_HIDE_INPUTS requests to hide texts.
 
-    LangSmith itself knows `true` alone and would send the texts of somebody who wrote `True` or 1.
+    LangSmith itself accepts only `true`; with `True` or 1 it would send the texts.
     """
     return value.strip().lower() not in _NOT_HIDDEN
 
@@ -150,7 +153,7 @@ def _may_set(name: str, value: str) -> bool:
 
 
 def _same_names(name: str) -> set[str]:
-    """Return a name with the others that say the same."""
+    """Return a name with the other names of the same meaning."""
     for names in _SAME:
         if name in names:
             return names

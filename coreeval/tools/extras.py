@@ -1,4 +1,4 @@
-"""Optional packages: a missing one is one error, with the pip line that installs its extra."""
+"""Optional packages; a missing one is one error, with the pip command that installs its extra."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

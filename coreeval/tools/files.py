@@ -1,6 +1,6 @@
-"""Files that are whole or not there, locks between processes, and Parquet by rows.
+"""Atomic files, locks between processes, and rows of Parquet files.
 
-filelock and pyarrow are imported where they are used: `status` looks at a lock and needs neither.
+filelock and pyarrow are imported only if needed: `status` checks a lock without them.
 """
 
 import errno
@@ -53,7 +53,7 @@ def _draft_of(path: Path) -> Iterator[Path]:
     """
     for number in itertools.count():
         draft = path.with_name(f".{path.name}.{number}.tmp")
-        if special_kind(draft):  # CoreEval makes none, and what a link leads to would be emptied
+        if special_kind(draft):  # CoreEval creates no links, and the link's target would be emptied
             continue
         with draft.open("ab") as mine:
             state = _locked(mine, draft)
@@ -116,7 +116,7 @@ def write_text(path: Path, text: str) -> None:
 def append_lines(path: Path, lines: Iterable[str]) -> None:
     """Add lines to a file, all or none; on return they survive a power failure.
 
-    A last line that an editor left without its end gets one.
+    If the last line has no newline, one is added.
 
     Raises:
         OSError: the file cannot be written; it is as it was.
@@ -175,7 +175,7 @@ def hold_lock(lock: Path, taken: RunLocked, *, wait_s: float = 0) -> Iterator[No
     Raises:
         RunLocked: another process holds it, for longer than `wait_s` seconds; `taken` is raised.
     """
-    from filelock import FileLock, Timeout  # brings asyncio in; who only looks has no need of it
+    from filelock import FileLock, Timeout  # imports asyncio, which a mere check does not need
 
     try:
         with FileLock(lock, timeout=wait_s):
@@ -265,14 +265,14 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
 MOST_ROW_BYTES: Final = 64 << 20
 """The most bytes of texts in one row: as many as a line of JSON may have."""
 MOST_SELECTED_BYTES: Final = 1 << 30
-"""The most bytes of texts that are held at once (own choice: a million rows of 1,000 bytes)."""
+"""The most bytes of texts in memory at once (own choice: a million rows of 1,000 bytes)."""
 
 
 def open_parquet_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Open a file so that a text that many rows share is read once, however often it is repeated.
+    """Open a file so that a text shared by many rows is read once.
 
-    A few kilobytes can stand for thousands of rows with the same megabytes: look at
-    `measure_rows` before the values of a batch are made.
+    A few kilobytes can encode thousands of rows with the same megabytes: call `measure_rows` before
+    creating the values of a batch.
     """
     import pyarrow.parquet as pq
 
@@ -300,7 +300,7 @@ def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow 
 
 
 def measure_rows(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no types
-    """Return the bytes of text in each row, without making the texts."""
+    """Return the bytes of text in each row, without creating the texts."""
     import numpy as np
 
     total = np.zeros(batch.num_rows, dtype=np.int64)
@@ -385,7 +385,7 @@ def path_to_text(path: PurePath | str) -> str:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a path is relative and has no `..` that leads out of its folder."""
+    """Return whether a path is relative and does not leave its folder by `..`."""
     path = PurePath(name)
     return bool(path.parts) and not path.anchor and ".." not in path.parts and "\0" not in name
 
@@ -412,7 +412,7 @@ LINK: Final = "a link"
 def special_kind(path: Path) -> str:
     """Return the kind of a path that is not a regular file or folder, otherwise "".
 
-    It is "" too if nothing exists there. Opening a pipe could wait for a writer for ever.
+    It is "" too if nothing exists there. Opening a pipe could wait for a writer forever.
     """
     try:
         mode = path.lstat().st_mode

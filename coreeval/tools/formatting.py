@@ -1,8 +1,8 @@
 """Numbers, shares, money, intervals, p-values, times and sizes as text for people.
 
-In place of a value that is None or not finite stands a word, which the caller may choose. Reports,
-the viewer and estimates differ in units and in how many decimals small amounts get: each function
-says where it is used.
+A value that is None or not finite is shown as a word, which the caller may choose. Reports, the
+viewer and estimates differ in units and in the decimals of small amounts: each function says where
+it is used.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Final, Protocol, TypeGuard
 
 Form = str | Callable[[float], str]
-"""A format of Python, such as `.3f` or `+.1%`, or a function that writes a number."""
+"""A Python format, such as `.3f` or `+.1%`, or a function that writes a number."""
 NOT_DEFINED: Final = "n/a"
 NOT_MEASURED: Final = "not measured"
 NO_PRICE: Final = "unknown price"
@@ -34,7 +34,7 @@ class Estimated(Protocol):
 
 
 class Counted(Estimated, Protocol):
-    """A number with its interval and the size of the sample that it rests on."""
+    """A number with its interval and sample size."""
 
     @property
     def n(self) -> int:
@@ -42,7 +42,7 @@ class Counted(Estimated, Protocol):
 
 
 def is_defined(value: float | None) -> TypeGuard[float]:
-    """Return whether there is a number, and a finite one."""
+    """Return whether there is a finite number."""
     return value is not None and isfinite(value)
 
 
@@ -54,12 +54,12 @@ def format_number(value: float | None, form: Form = ".3f", undefined: str = NOT_
 
 
 def format_count(value: float | None, undefined: str = NOT_DEFINED) -> str:
-    """Format a count for a page: narrow spaces that do not break separate its thousands."""
+    """Format a count for a page, with narrow no-break spaces between thousands."""
     return format_number(value, ",.0f", undefined).replace(",", _NARROW)
 
 
 def format_measure(value: float | None) -> str:
-    """Format a number in the unit of a series: three decimals, or one where it has many digits."""
+    """Format a number in the unit of a series: three decimals, or one if it has many digits."""
     form = ".3f" if is_defined(value) and abs(value) < 100 else ",.1f"
     return format_number(value, form, "undefined")
 
@@ -112,7 +112,7 @@ def format_estimate(
     n: int | None = None,
     undefined: str = NOT_MEASURED,
 ) -> str:
-    """Format a number with what is known of its interval and sample: `0.52 (0.41 to 0.63, n = 9)`.
+    """Format a number with its interval and sample size, if known: `0.52 (0.41 to 0.63, n = 9)`.
 
     Args:
         found: The number.
@@ -134,7 +134,7 @@ def format_share(found: Counted) -> str:
 
 
 def format_counted(found: Counted, form: str, undefined: str) -> str:
-    """Format a number with its interval, or with the remark that it has none, and always its n."""
+    """Format a number with its interval, or a remark that it has none, and its n."""
     if not is_defined(found.estimate):
         return f"{undefined} (n {found.n})"
     interval = "no interval"
@@ -144,13 +144,13 @@ def format_counted(found: Counted, form: str, undefined: str) -> str:
 
 
 def has_interval(found: Estimated) -> bool:
-    """Return whether a number has an interval; one of zero width says nothing."""
+    """Return whether a number has an interval of more than zero width."""
     low, high = found.ci_low, found.ci_high
     return is_defined(low) and high is not None and low < high
 
 
 def format_p_value(value: float | None, digits: int = 3) -> str:
-    """Format a p-value; one too small for its decimals is not shown as 0 but as `< 0.001`."""
+    """Format a p-value; one too small for its decimals is shown as `< 0.001`, not 0."""
     least = 10.0**-digits
     if is_defined(value) and value < least:
         return f"< {least:.{digits}f}"
@@ -172,12 +172,12 @@ def format_expected_usd(value: float) -> str:
 
 
 def format_price(usd: float | None, digits: int) -> str:
-    """Format what a thing costs: `0.0123 USD`, `unknown price`."""
+    """Format a cost: `0.0123 USD`, `unknown price`."""
     return format_number(usd, lambda value: f"{value:.{digits}f} USD", NO_PRICE)
 
 
 def describe_price(usd: float | None) -> str:
-    """Say what a thing cost, to follow its name: `for 1.23 USD`, `at an unknown price`."""
+    """Format a cost to follow the name of an item: `for 1.23 USD`, `at an unknown price`."""
     return f"for {format_usd(usd)}" if is_defined(usd) else f"at an {NO_PRICE}"
 
 
@@ -188,7 +188,7 @@ _SPANS: Final = ((86400, "days", "d"), (3600, "hours", "h"), (60, "minutes", "mi
 
 
 def format_span(seconds: float) -> str:
-    """Format a time span in whole units, the largest one that fits it twice: `3 hours`."""
+    """Format a time span in whole units, the largest that fits at least twice: `3 hours`."""
     return _format_time(seconds, lambda number, name, _symbol: f"{number:.0f} {name}")
 
 
@@ -205,7 +205,7 @@ def _format_time(seconds: float, written: Callable[[float, str, str], str]) -> s
 
 
 def format_duration(seconds: float | None, undefined: str = NOT_DEFINED) -> str:
-    """Format how long a step or an answer took, from milliseconds to hours."""
+    """Format the duration of a step or an answer, in milliseconds to hours."""
     if not is_defined(seconds):
         return undefined
     if seconds < 0.9995:
@@ -221,7 +221,7 @@ def format_rate(per_minute: float) -> str:
 
 
 def format_amount(number: float) -> str:
-    """Format a large number briefly, such as one of tokens: `9,999`, `12.3k`, `1.23M`."""
+    """Format a large number briefly, such as a number of tokens: `9,999`, `12.3k`, `1.23M`."""
     if number >= 1e6:
         return f"{number / 1e6:,.2f}M"
     return f"{number / 1e3:.1f}k" if number >= 1e4 else f"{number:,.0f}"

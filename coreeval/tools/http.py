@@ -1,12 +1,12 @@
-"""HTTP responses read up to a limit of bytes and time, and where a redirect may lead.
+"""Reads HTTP responses up to limits of bytes and time, and checks redirects.
 
-The timeout of an HTTP client is that of a single read, so that a server which sends a byte now and
-then holds it for ever. Here each read may take no longer than is left of the whole.
+The timeout of an HTTP client applies to a single read, so a server that sends a byte from time to
+time can keep it waiting forever. Here the limit applies to the whole response.
 
-A server decides how much it sends, so nobody reads a body without an end. `BoundedClient` and
-`read_bounded` read a response as a whole where it arrives, redirects and errors included, and
-hand it on unpacked. Its text is UTF-8: the codec that a server names may take its time, or be
-none of texts. `ResponseBody` does the same for clients of aiohttp.
+A server decides how much it sends, so bodies are never read without a limit. `BoundedClient` and
+`read_bounded` read and decompress a whole response on arrival, including redirects and errors. Its
+text is decoded as UTF-8: the codec that a server names may be slow, or not be a text codec.
+`ResponseBody` does the same for clients of aiohttp.
 """
 
 import ipaddress
@@ -51,7 +51,7 @@ class Deadline:
             raise
 
     def restart(self) -> None:
-        """Restart the count: the server received a part of the request, and responds to that."""
+        """Restart the time: the server received a part of the request, and responds to that."""
         self._end = time.monotonic() + self.most_s
 
     def _check(self) -> None:
@@ -73,7 +73,7 @@ def limit_response_time(most_s: float) -> Iterator[None]:
 
 
 def keep_to_deadline(transport: httpx2.BaseTransport | None) -> None:
-    """Make a transport's connections obey `limit_response_time`; a test's transport has none."""
+    """Apply `limit_response_time` to a transport's connections; transports of tests have none."""
     if isinstance(transport, httpx2.HTTPTransport):
         pool = transport._pool
         pool._network_backend = _Network(pool._network_backend)
@@ -85,7 +85,7 @@ def _keep_client_to_deadline(client: httpx2.Client) -> None:
 
 
 class _Network(httpcore2.NetworkBackend):
-    """A network backend whose connections keep to the deadline."""
+    """A network backend whose connections meet the deadline."""
 
     def __init__(self, inner: httpcore2.NetworkBackend) -> None:
         self._inner = inner
@@ -107,7 +107,7 @@ class _Network(httpcore2.NetworkBackend):
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection that keeps to the deadline at each step."""
+    """A connection that checks the deadline at each step."""
 
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
         self._inner = inner
@@ -139,7 +139,7 @@ class _Stream(httpcore2.NetworkStream):
 
 MOST_BODY_BYTES: Final = 8 << 20
 """The most decompressed bytes of a response that is read as a whole: 8 MiB (own choice). The
-longest answer read has 1 MiB, the longest list of models 1 MB, and 250 rows of GDELT's 200 kB."""
+longest answer has 1 MiB, the longest list of models 1 MB, and 250 rows of GDELT 200 kB."""
 
 
 class BodyTooLong(Exception):
@@ -169,8 +169,8 @@ class ResponseBody:
 
 
 MOST_PARTS: Final = 300_000
-"""The most commas of an answer, more than the longest answer has characters. Millions of empty
-lists have few bytes but take gigabytes once parsed."""
+"""The most commas of an answer, more than the number of characters of the longest answer. Millions
+of empty lists have few bytes but take gigabytes once parsed."""
 _BODY_HEADERS: Final = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
@@ -360,7 +360,7 @@ def parse_retry_after(header: str | None, *, now: datetime | None = None) -> flo
 
 
 def _seconds_until(header: str, now: datetime) -> float | None:
-    from email.utils import parsedate_to_datetime  # 6 ms that only a date needs
+    from email.utils import parsedate_to_datetime  # takes 6 ms, needed only for dates
 
     try:
         moment = parsedate_to_datetime(header)

@@ -1,4 +1,4 @@
-"""What may be lost and made again, on disk as JSON: never as pickle."""
+"""A cache on disk that stores JSON, never pickle."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
 class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no types
-    """A disk that stores keys and values as JSON; entries marked as pickled were not written here.
+    """A disk that stores keys and values as JSON; it did not write entries marked as pickled.
 
     diskcache, including JSONDisk, unpickles such entries, which runs code in them (CVE-2025-69872).
     """
@@ -53,7 +53,7 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
         """
         folder = Path(self._directory)
         if is_plain_file(folder, str(file_path)):
-            with suppress(OSError):  # another process was faster
+            with suppress(OSError):  # another process deleted it first
                 (folder / str(file_path)).unlink()
 
     def _write(
@@ -112,6 +112,6 @@ class JsonCache:
 
 def _open(folder: Path) -> diskcache.Cache:
     database = folder / diskcache.core.DBNAME
-    if database.is_symlink():  # diskcache would put its tables into what it leads to
+    if database.is_symlink():  # diskcache would write its tables into the link's target
         database.unlink()
     return diskcache.Cache(str(folder), disk=_JsonOnly, size_limit=MOST_BYTES)

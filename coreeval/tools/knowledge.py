@@ -1,4 +1,4 @@
-"""The one interface that every knowledge backend has."""
+"""The interface of all knowledge backends."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,14 +13,14 @@ class KnowledgeSource(Protocol):
     name: str
     """The backend's name, as spelled in the config."""
     remote: bool
-    """Whether one request should carry the queries of all samples (design §4, gather)."""
+    """Whether one request should contain the queries of all samples (design §4, gather)."""
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         """Return up to `k` pieces of evidence for each query, best first."""
         ...
 
     def coverage(self, window: Window) -> Coverage:
-        """Return what the source holds inside the window."""
+        """Return the source's coverage of the window."""
         ...
 
     def names(self, window: Window) -> list[NamedEntity]:

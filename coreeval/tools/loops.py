@@ -1,4 +1,4 @@
-"""Coroutines run to their end by functions that are not asynchronous."""
+"""Runs coroutines from synchronous functions."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def run_coroutine(coroutine: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end, in another thread if this one has an event loop (a notebook)."""
+    """Run a coroutine, in another thread if this one has an event loop (as in a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Text of others inside the Markdown of a dataset card: it is shown, and formats nothing."""
+"""Escapes foreign text in the Markdown of a dataset card."""
 
 import re
 
@@ -25,7 +25,7 @@ def code_span(text: str) -> str:
 
 
 def code_table_cell(text: str) -> str:
-    """Return a text as a code span in a table, where a bar would end the cell."""
+    """Return a text as a code span in a table cell, which a bar would end."""
     return code_span(text).replace("|", "\\|")
 
 

@@ -1,7 +1,8 @@
-"""all-MiniLM-L6-v2, or any BERT of its shape, in numpy: no torch, one forward pass a batch.
+"""all-MiniLM-L6-v2, or any BERT of its shape, in numpy without torch.
 
-The arithmetic is BERT's (Devlin 2019), the pooling that of sentence-transformers' model: the mean
-over the word pieces of a text, at unit length. It agrees with torch to about 1e-7.
+Each batch takes one forward pass of BERT (Devlin 2019). The pooling is that of
+sentence-transformers' model: the mean over the word pieces of a text, at unit length. Results agree
+with torch to about 1e-7.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from coreeval.tools.tokenizer_file import find_swelling
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MOST_PIECES = 256
-"""The most word pieces read of a text; the rest is cut off, as in sentence-transformers."""
+"""The most word pieces of a text; the rest is cut off, as in sentence-transformers."""
 BATCH_PIECES = 1024
 """The most word pieces of one batch, including padding; larger batches are slower, since they do
 not fit into the CPU caches."""
@@ -124,7 +125,7 @@ class MiniLM:
 
     def _linear(self, name: str, state: Vectors) -> Vectors:
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
-        flat = state.reshape(-1, state.shape[-1])  # one product, five times as fast as one a text
+        flat = state.reshape(-1, state.shape[-1])  # one product, five times as fast as one per text
         return np.asarray(flat @ weight.T + bias).reshape(*state.shape[:-1], -1)
 
     def _norm(self, name: str, state: Vectors) -> Vectors:

@@ -1,6 +1,6 @@
-"""Sending spans to a collector over HTTP, through OpenTelemetry's SDK; nothing here ever waits.
+"""Sends spans to a collector over HTTP with OpenTelemetry's SDK, in the background.
 
-Importing this module imports the SDK, so it is imported where spans are wanted and nowhere else.
+Importing this module imports the SDK, so import it only if spans are requested.
 """
 
 import logging
@@ -31,9 +31,9 @@ MOST_S = 30.0
 """The most seconds for sending a batch and receiving the answer; OpenTelemetry itself only limits
 silence, to 10 s (own choice)."""
 PATIENCE_S = 2.0
-"""The most seconds that the end of a run waits for spans that are still to be sent. Only spans can
-be lost, and a running collector accepts them in a fraction of that (our choice: including
-everything else at its end, the process exits within 5 s, even on a busy machine)."""
+"""The most seconds that the end of a run waits for unsent spans. Only spans can be lost, and a
+running collector accepts them in a fraction of that (our choice: including everything else at its
+end, the process exits within 5 s, even on a busy machine)."""
 _GIVING_UP_S = 0.5
 """The most seconds for giving up a batch after that."""
 _LOGGERS = (
@@ -41,7 +41,7 @@ _LOGGERS = (
     "opentelemetry.sdk._shared_internal",
 )
 _NO_CAUSE = {"spans", "Span"}
-"""Words in the log lines that only name what was to be sent."""
+"""Words in the log lines that only name what should be sent."""
 _SCOPE = InstrumentationScope("coreeval", version("coreeval"))
 
 

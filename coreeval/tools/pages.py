@@ -1,4 +1,4 @@
-"""Templates of HTML pages: foreign text is escaped, and what nobody could see in it is shown."""
+"""Templates of HTML pages, which escape foreign text and show its invisible characters."""
 
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 def open_templates(
     package: str, *others: str, folder: str = "", lstrip_blocks: bool = False
 ) -> "Environment":
-    """Return an environment for templates; an undefined name in one is an error.
+    """Return an environment for templates; an undefined name in a template is an error.
 
     Args:
-        package: The package that has the templates.
-        others: Packages beside whose modules there are more.
+        package: The package of the templates.
+        others: Packages with further templates beside their modules.
         folder: The folder of the templates in `package`; by default they are beside its modules.
-        lstrip_blocks: Whether blanks before a block are left out.
+        lstrip_blocks: Whether blanks before a block are removed.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 

@@ -1,17 +1,17 @@
-"""Where the code of a plugin comes from, as manifests and documents record it."""
+"""The origin of a plugin's code, as recorded in manifests and documents."""
 
 from coreeval.config.plugins import PluginGroup
 from coreeval.schema import Value
 
 
 class PluginOrigin(Value):
-    """Where the code of a plugin comes from."""
+    """The origin of a plugin's code."""
 
     group: PluginGroup
     name: str
-    """As it is named, without `plugin:`."""
+    """The plugin's name, without `plugin:`."""
     target: str
-    """The object: `module:Class`."""
+    """The plugin object: `module:Class`."""
     api: int
     """The version of the protocol."""
     distribution: str = ""
@@ -22,7 +22,7 @@ class PluginOrigin(Value):
 
     @property
     def identity(self) -> str:
-        """Return what a person agrees to: the package with its version, or the code itself."""
+        """Return what the user agrees to: the package with its version, or the code's digest."""
         if self.distribution:
             return f"{self.distribution}=={self.version} {self.target}"
         return f"{self.target} sha256:{self.digest}"

@@ -1,8 +1,8 @@
-"""Plugins: finding them, asking for consent, and checking them against their protocol.
+"""Finds plugins, asks for consent, and checks them against their protocols.
 
-A plugin is an object that states `plugin_api`, the version of its protocol, or a class of such
-objects without arguments. Installed packages offer plugins as entry points of `coreeval.GROUP`;
-nothing is imported before somebody names a plugin and agrees to run its code. The protocols are in
+A plugin is an object with `plugin_api`, the version of its protocol, or a class of such objects
+that takes no arguments. Installed packages offer plugins as entry points of `coreeval.GROUP`; a
+plugin is only imported if the user names it and agrees to run its code. The protocols are in
 `coreeval.plugins`.
 """
 
@@ -39,29 +39,29 @@ from coreeval.tools.workspace import Workspace
 
 GROUPS: Final[tuple[PluginGroup, ...]] = get_args(PluginGroup)
 PLUGIN_API: Final[Mapping[PluginGroup, int]] = dict.fromkeys(GROUPS, 1)
-"""The version of each protocol; one that takes other plugins gets another number."""
+"""The version of each protocol, which changes if the protocol needs other plugins."""
 ALLOW_OPTION: Final = "--allow-plugins"
 _VERSION: Final = "plugin_api"
 _MOST_FILES: Final = 10_000
 """The most files of a module without a package that are hashed."""
 _CODE: Final = frozenset((".py", ".pyw", ".pyc", ".so", ".pyd"))
-"""The endings of files that an import may run."""
+"""The endings of files that an import may execute."""
 _MOST_WORDS: Final = 200
-"""The most characters that are shown of what a plugin says."""
+"""The most characters shown of a plugin's texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin:
-    """A plugin that was loaded and fits its protocol."""
+    """A loaded plugin that fits its protocol."""
 
     origin: PluginOrigin
     loaded: object
 
     def read_text(self, name: str, default: str = "") -> str:
-        """Return an optional text that the plugin may state.
+        """Return an optional text of the plugin.
 
         Raises:
-            PluginError: it states something else.
+            PluginError: the value is not a text.
         """
         found = getattr(self.loaded, name, default)
         if isinstance(found, str):
@@ -69,11 +69,11 @@ class Plugin:
         raise self.refuse(f"{name} must be a text, not {visible_line(repr(found))[:_MOST_WORDS]}")
 
     def refuse(self, problem: str) -> PluginError:
-        """Return the error of a plugin that does not fit."""
+        """Return the error for a plugin that does not fit its protocol."""
         return refuse_plugin(self.origin, problem)
 
     def fail(self, problem: str) -> PluginFailed:
-        """Return the error of a plugin whose code did what its protocol does not allow."""
+        """Return the error for a plugin whose code violated its protocol."""
         return PluginFailed(
             f"the plugin {self.origin.name} {problem}",
             where=str(self.origin),
@@ -85,7 +85,7 @@ class Plugin:
         """Raise PluginFailed if the block, which calls the plugin, raises an error of its own.
 
         Args:
-            what: What the plugin is asked to do.
+            what: What the plugin should do.
             but: Errors that are passed on.
         """
         try:
@@ -128,10 +128,10 @@ def _describe_entry(group: PluginGroup, point: metadata.EntryPoint) -> PluginOri
 
 @cache
 def find_origin(group: PluginGroup, name: str) -> PluginOrigin:
-    """Return where a plugin comes from; nothing of it is imported.
+    """Return a plugin's origin without importing the plugin.
 
     Args:
-        group: What it is to be.
+        group: The group of plugins.
         name: The name of an entry point, or `module:Class`.
 
     Raises:
@@ -179,7 +179,7 @@ def _find_class(group: PluginGroup, name: str) -> PluginOrigin:
 
 
 def _hash_code(places: Iterable[Path], name: str) -> str:
-    """Return the SHA-256 of the files of a module that Python may run."""
+    """Return the SHA-256 of the files of a module that Python may execute."""
     found = hashlib.sha256()
     listed = islice(_iter_code(places), _MOST_FILES + 1)
     for number, (shown, path) in enumerate(sorted(listed), start=1):
@@ -196,7 +196,7 @@ def _hash_code(places: Iterable[Path], name: str) -> str:
 
 
 def _iter_code(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """Yield each file that Python may run, also behind a link; caches are never read."""
+    """Yield each file that Python may execute, also behind a link; caches are never read."""
     seen = set[str]()
     for place in places:
         if not place.is_dir():
@@ -215,11 +215,11 @@ def _iter_code(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
 
 
 class _Consent:
-    """What may be run in this process."""
+    """The plugins that may run in this process."""
 
     def __init__(self) -> None:
         self.everything = False
-        """Whether a person has agreed to all plugins that a command names."""
+        """Whether the user has agreed to all plugins that a command names."""
         self.origins = set[PluginOrigin]()
 
 
@@ -227,16 +227,16 @@ _CONSENT: Final = _Consent()
 
 
 def allow_named_plugins(agreed: bool = True) -> None:
-    """Agree to every plugin that is named from now on in this process, as `--allow-plugins` does.
+    """Agree to all plugins named from now on in this process, as `--allow-plugins` does.
 
     Args:
-        agreed: False takes that back.
+        agreed: False withdraws the consent.
     """
     _CONSENT.everything = agreed
 
 
 def allow_plugin(use: PluginUse) -> PluginOrigin:
-    """Agree to run the code of one plugin in this process; return where it comes from.
+    """Agree to run the code of one plugin in this process; return its origin.
 
     Raises:
         PluginError: there is no such plugin.
@@ -247,7 +247,7 @@ def allow_plugin(use: PluginUse) -> PluginOrigin:
 
 
 def adopt_plugins(origins: Iterable[PluginOrigin]) -> None:
-    """Agree to the plugins that the process which started this one may run, in their versions."""
+    """Agree to the plugins, with their versions, that the parent process may run."""
     _CONSENT.origins.update(origins)
 
 
@@ -271,11 +271,11 @@ def list_plugins(config: AnyConfig) -> list[PluginUse]:
 
 
 def permit_plugins(config: AnyConfig, workspace: Workspace | None) -> list[PluginOrigin]:
-    """Let this process run the plugins of a config that a person has agreed to; return all of them.
+    """Let this process run a config's plugins that the user has agreed to; return all plugins.
 
     Args:
         config: The config, which somebody else may have written.
-        workspace: Remembers what was agreed to; None to look at this process alone.
+        workspace: The workspace that records consent; None to use only this process's.
 
     Raises:
         PluginError: a plugin is not installed.
@@ -319,11 +319,11 @@ def _refuse_unallowed(origins: Sequence[PluginOrigin], where: str) -> UnallowedP
 
 
 def load_plugin(use: PluginUse, protocol: type[object]) -> Plugin:
-    """Import a plugin that was agreed to, and check that it fits its protocol.
+    """Import a plugin that the user has agreed to, and check that it fits its protocol.
 
     Args:
         use: The plugin.
-        protocol: The members that it must have; methods must take what the protocol's take.
+        protocol: The members that it must have; methods must accept the protocol's arguments.
 
     Raises:
         PluginError: it is not installed, cannot be imported, or does not fit.
@@ -356,7 +356,7 @@ def _load(origin: PluginOrigin, protocol: type[object]) -> Plugin:
 
 
 class _UncachedLoader(SourceFileLoader):
-    """Compiles the source: a file in `__pycache__` may hold other code than was agreed to."""
+    """Compiles the source, since a file in `__pycache__` may contain code without consent."""
 
     def get_code(self, fullname: str) -> CodeType:
         """Return the code of a module."""
@@ -365,7 +365,7 @@ class _UncachedLoader(SourceFileLoader):
 
 
 class _UncachedFinder:
-    """Finds the modules of plugins that are known by the digest of their code."""
+    """Finds the modules of plugins that are identified by the digest of their code."""
 
     def __init__(self) -> None:
         self.tops = set[str]()
@@ -373,7 +373,7 @@ class _UncachedFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how a module is loaded; None if it is no plugin's."""
+        """Return the spec of a module; None if the module is not a plugin's."""
         if name.partition(".")[0] not in self.tops:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -386,7 +386,7 @@ _FINDER: Final = _UncachedFinder()
 
 
 def import_object(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may have that name
-    """Return what a plugin's name stands for.
+    """Return the object that a plugin's name refers to.
 
     Raises:
         PluginError: it cannot be imported.
@@ -437,7 +437,7 @@ def _check_members(origin: PluginOrigin, found: object, protocol: type[object]) 
 def _check_method(
     origin: PluginOrigin, found: object, name: str, wanted: Callable[..., object]
 ) -> None:
-    """Raise an error unless a method can be called as the protocol says."""
+    """Raise an error unless a method can be called as in the protocol."""
     method = getattr(found, name)
     if not callable(method):
         raise refuse_plugin(origin, f"{name} is not a method")
@@ -453,12 +453,12 @@ def _check_method(
 
 
 def refuse_plugin(origin: PluginOrigin, problem: str, use: str = "") -> PluginError:
-    """Return the error of a plugin that is not what its protocol asks for.
+    """Return the error for a plugin that does not fit its protocol or cannot be used.
 
     Args:
         origin: The plugin.
-        problem: What is wrong with it.
-        use: What it is not usable for; by default its group.
+        problem: The problem.
+        use: The use that it does not fit; by default its group.
     """
     return PluginError(
         f"the plugin {origin.name} is not usable for {use or origin.group}: "

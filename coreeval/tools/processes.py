@@ -1,4 +1,4 @@
-"""Processes that a command starts for itself: only the command handles stop signals."""
+"""Child processes of a command, in which only the command handles stop signals."""
 
 import os
 import signal
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Block stop signals: here during the block, and permanently in a process started in it.
+    """Block stop signals during the block, and permanently in processes started in it.
 
-    A terminal and a service manager send them to all processes; only this process handles them.
+    Terminals and service managers send signals to all processes; only this process handles them.
     Blocks of one thread may overlap, as those of coroutines do: the last one to end unblocks.
-    Windows blocks no signals: there the processes started here must stop by themselves.
+    Windows cannot block signals: there the child processes must stop by themselves.
     """
     if sys.platform == "win32":
         yield
@@ -37,7 +37,7 @@ def hold_signals() -> Iterator[None]:
 
 
 class _HeldSignals(threading.local):
-    """How many blocks of this thread hold signals back, and what was blocked before them."""
+    """The number of this thread's open blocks, and the signals blocked before them."""
 
     blocks = 0
     before: Collection[int | signal.Signals] = ()
@@ -47,14 +47,14 @@ _HELD = _HeldSignals()
 
 
 def start_serving(module: str) -> Popen[bytes]:
-    """Start a Python process that runs `serve()` of a module, asked and answering through pipes."""
+    """Start a Python process that runs `serve()` of a module and communicates through pipes."""
     with hold_signals():
         return Popen(_serving_command(module), stdin=PIPE, stdout=PIPE)
 
 
 async def start_serving_async(module: str) -> "Process":
-    """Do what `start_serving` does, with streams of the running event loop."""
-    from asyncio import create_subprocess_exec  # for few commands
+    """Start a process as `start_serving` does, with streams of the running event loop."""
+    from asyncio import create_subprocess_exec  # needed by few commands
 
     with hold_signals():
         return await create_subprocess_exec(*_serving_command(module), stdin=PIPE, stdout=PIPE)
@@ -66,19 +66,19 @@ def _serving_command(module: str) -> list[str]:
 
 
 def take_answer_stream() -> BinaryIO:
-    """Return the stream for the answers of this process; what else is printed goes to stderr."""
+    """Return the stream for the answers of this process; other output goes to stderr."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return answers
 
 
 def describe_ending(code: int) -> str:
-    """Return in words how a process ended, from its `returncode`."""
+    """Describe how a process ended, given its `returncode`."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def limit_memory(most: int) -> None:
-    """Let this process have at most so many bytes of memory, mapped files not counted; on Linux."""
+    """Limit this process's memory in bytes, without mapped files; only on Linux."""
     if sys.platform == "linux":
         import resource
 

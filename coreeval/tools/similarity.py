@@ -1,4 +1,4 @@
-"""How near texts are to another text in meaning: cosines of their embeddings."""
+"""The similarity in meaning between texts: cosines of their embeddings."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,14 @@ import numpy as np
 from coreeval.tools.embeddings import Embedder, Vectors, normalise_vectors
 
 MOST_KEPT = 20_000
-"""The most vectors kept in memory (384 numbers each for MiniLM: 30 MB); then all are forgotten."""
+"""The most vectors kept in memory (384 numbers each for MiniLM: 30 MB); beyond that, all are
+dropped."""
 
 
 class MeaningSimilarity:
     """Returns the cosine of each of some texts with another text.
 
-    A text is embedded once while it is remembered, since many samples find the same headlines.
+    Vectors are kept in memory, since many samples find the same headlines.
     """
 
     def __init__(self, embeds: Embedder) -> None:

@@ -1,6 +1,6 @@
-"""A table as rows of cells, and how it reads on a terminal, in Markdown and on a page.
+"""Tables, and their rendering on a terminal, in Markdown and in HTML.
 
-Who makes a table says which cells are texts of others: no renderer lets those format anything.
+Foreign texts in cells are marked as such, and every renderer escapes them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Foreign(str):
-    """A text of others in a cell: shown on one line, with nothing in it that formats."""
+    """A foreign text in a cell, shown on one line with its formatting escaped."""
 
     __slots__ = ()
 
@@ -21,10 +21,11 @@ Row = Sequence[Cell]
 
 
 class Column(NamedTuple):
-    """A column: its head, and how a terminal aligns it.
+    """A column: its head, and its alignment on a terminal.
 
-    Without `most` a terminal gives it `width`, and longer cells push the others aside; with it the
-    column is as wide as its longest cell, from `width` to `most`, and longer cells are cut.
+    Without `most`, it is `width` characters wide on a terminal, and longer cells shift the next
+    ones; with it, the column is as wide as its longest cell, from `width` to `most`, and longer
+    cells are cut.
     """
 
     head: str
@@ -34,7 +35,7 @@ class Column(NamedTuple):
     """Blanks before the column."""
     most: int
     numeric: bool
-    """Whether its cells are numbers, which a page sets apart."""
+    """Whether its cells are numbers, which have their own class in HTML."""
 
 
 class Table(NamedTuple):
@@ -44,7 +45,7 @@ class Table(NamedTuple):
     rows: Sequence[Row]
     title: str = ""
     note: str = ""
-    """A sentence on the whole table, shown below it."""
+    """A sentence about the whole table, shown below it."""
 
 
 def texts(head: str = "", width: int = 0, *, gap: int = 0, most: int = 0) -> Column:
@@ -63,7 +64,7 @@ def intervals(width: int = 0, *, gap: int = 2) -> Column:
 
 
 def cut_line(text: str, most: int) -> str:
-    """Return a text on one line of at most so many characters, with a mark where it was cut."""
+    """Return a text on one line, cut to a number of characters with a mark at the cut."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
@@ -72,7 +73,7 @@ def cut_line(text: str, most: int) -> str:
 
 
 def text_lines(table: Table, indent: str = "", *, heads: bool = True) -> Iterator[str]:
-    """Yield the lines of a table for a terminal; nothing stands after the last cell of a line."""
+    """Yield the lines of a table for a terminal, without blanks after the last cell."""
     fitted = [_fit_column(table, place) for place in range(len(table.columns))]
     if table.title:
         yield table.title
@@ -104,7 +105,7 @@ def _pad_cell(column: Column, cell: Cell) -> str:
 
 
 def format_markdown(table: Table) -> str:
-    """Return a table as Markdown, without an end of line; its title is the page's to show."""
+    """Return a table as Markdown, without its title and without a newline at the end."""
     heads = "".join(f"| {column.head} " if column.head else "| " for column in table.columns)
     rows = (f"| {' | '.join(map(_markdown_cell, row))} |" for row in table.rows)
     made = f"{heads}|\n{'|---' * len(table.columns)}|\n" + "\n".join(rows)

@@ -1,7 +1,7 @@
-"""Spans as OpenTelemetry means them, as plain values, and where they go.
+"""Spans in OpenTelemetry's sense as plain values, and the address that they are sent to.
 
-Making them needs nothing of its SDK: that is in otlp.py, which needs the extra `otel`. The config
-says where they go, or the variables that OpenTelemetry has for it.
+They do not need the SDK, which otlp.py imports and the extra `otel` installs. The config or
+OpenTelemetry's variables set the address.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class SpanIdentity:
 
         Args:
             trace: The subject of the trace; the same parts give the same trace.
-            root: What distinguishes the trace's roots if there are several.
+            root: The parts that distinguish the trace's roots if there are several.
         """
         return cls(
             trace_id=_derive_id(_TRACE_BYTES, *trace), span_id=_derive_id(_SPAN_BYTES, *trace, root)

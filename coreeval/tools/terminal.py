@@ -1,4 +1,4 @@
-"""Lines on a terminal: texts of others move no cursor and imitate no line, paths are brief."""
+"""Lines on a terminal: foreign texts without control codes, and short paths."""
 
 import os
 import shlex
@@ -25,12 +25,12 @@ def note(text: str) -> None:
 
 
 def write_line(stream: TextIO, text: str) -> None:
-    """Write a line to a stream in its encoding; what that lacks is written as an escape."""
+    """Write a line to a stream; characters that its encoding lacks are escaped."""
     encoding = stream.encoding or "utf-8"
     try:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stream.flush()
-    except BrokenPipeError:  # head or less has seen enough; the exit code still tells the rest
+    except BrokenPipeError:  # the reader, such as less, has closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -40,6 +40,6 @@ def brief(path: Path) -> Path:
 
 
 def command(name: str, *arguments: str | Path) -> str:
-    """Return a command line to copy; words in capitals are for the reader to fill in."""
+    """Return a command line to copy; words in capitals are placeholders."""
     words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
     return shlex.join(["coreeval", name, *words])

@@ -1,8 +1,7 @@
-"""Texts of others as people see them: differences by word, hidden characters, spreadsheet cells.
+"""Displays foreign texts: differences by word, hidden characters, spreadsheet cells.
 
-Controls and what reorders or hides the rest of a text have no shape of their own: they are shown as
-U+FFFD. In CSV that people fill in with a spreadsheet no cell is a formula, and it comes back as it
-was saved.
+Invisible characters, such as controls and those that reorder or hide text, are shown as U+FFFD. In
+CSV for spreadsheets, no cell is a formula, and cells are read back unchanged.
 """
 
 import csv
@@ -29,10 +28,10 @@ _WORD = re.compile(rf"(?:[{UNSPACED}]|{_JOINED}|[^\w\s])\s*|\s+")
 
 MOST_PAIRS = 1_000_000
 """The most pairs of words to compare, which takes about a second at worst; the time grows with
-their number. Of longer texts the sentences are compared, then the words of those that differ as far
-as the same number of pairs reaches; what remains is one piece."""
+their number. For longer texts, sentences are compared, then the words of those that differ, up to
+the same number of pairs; the remainder is one piece."""
 _MOST_SENTENCE_PAIRS = 10 * MOST_PAIRS
-"""The same for sentences, of which few are equal."""
+"""The most pairs of sentences, few of which are equal."""
 _SENTENCE_SIGNS = frozenset(".!?\u3002\uff01\uff1f")
 
 
@@ -54,7 +53,7 @@ def word_diff(before: str, after: str) -> tuple[DiffPiece, ...]:
 
 
 def _count_common(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return the number of words at the start that both have in common."""
+    """Return the number of words that both have in common at the start."""
     pairs = zip(old, new, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(old), len(new)))
 
@@ -119,7 +118,7 @@ def _whole_pieces(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffPiece]
 
 
 def _merge_pieces(pieces: Iterable[DiffPiece]) -> Iterator[DiffPiece]:
-    """Yield pieces, those of the same kind that follow each other as one."""
+    """Yield pieces, merging neighbours of the same kind."""
     last: DiffPiece | None = None
     for piece in pieces:
         if last and last.op == piece.op:
@@ -184,8 +183,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠
 """Characters that make a spreadsheet treat a cell as a formula (OWASP, CSV Injection), and our own
 mark."""
 _SEPARATORS = ",;\t"
-"""The separators of a sheet; in some locales, spreadsheets save with another one than they were
-given."""
+"""The separators of a sheet; in some locales, spreadsheets save with another separator."""
 
 
 def format_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -198,7 +196,7 @@ def format_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def join_fields(fields: Mapping[str, str]) -> str:
-    """Return the texts of a sample as one; if there are several, each follows its name."""
+    """Return the texts of a sample as one text; if there are several, each with its name."""
     if len(fields) == 1:
         return next(iter(fields.values()))
     return "\n".join(f"{name}: {text}" for name, text in fields.items())
@@ -268,8 +266,8 @@ number stays invalid."""
 def unescape(text: str) -> str:
     """Return a text with its HTML references resolved, however many digits they have.
 
-    Python refuses to parse a number of more than 4300 digits; a reference to no character becomes
-    U+FFFD, as HTML specifies.
+    Python refuses to parse a number of more than 4300 digits; an invalid reference becomes U+FFFD,
+    as HTML specifies.
     """
     if "&" not in text:
         return text

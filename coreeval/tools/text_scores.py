@@ -1,4 +1,4 @@
-"""The log-probabilities that a model gives to the tokens of a text."""
+"""The log-probabilities of the tokens of a text under a model."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -9,20 +9,22 @@ from pydantic import Field, field_validator, model_validator
 from coreeval.schema import Value
 
 ROUNDING: Final = 1e-3
-"""How far above 0 the rounding of 16-bit numbers may lift a log-probability (own choice)."""
+"""The largest log-probability above 0 that counts as a rounding error of 16-bit numbers (own
+choice)."""
 
 
 class TextScores(Value):
-    """A text as a model scores it, token by token; a first token without a score is left out."""
+    """A model's scores of a text's tokens; a first token without a score is left out."""
 
     logprobs: tuple[float, ...]
-    """The natural log-probability of each token after those before it."""
+    """The natural log-probability of each token given those before it."""
     tokens: tuple[str, ...] = ()
-    """The tokens, or their numbers in the vocabulary; empty if they were not asked for."""
+    """The tokens, or their numbers in the vocabulary; empty if they were not requested."""
     means: tuple[float, ...] = ()
-    """The mean log-probability of the vocabulary at each place, under the model; weights only."""
+    """The mean log-probability of the vocabulary at each position, under the model; weights
+    only."""
     deviations: tuple[float, ...] = Field(default=())
-    """Its standard deviation at each place, under the model; weights only."""
+    """Its standard deviation at each position, under the model; weights only."""
 
     @field_validator("logprobs")
     @classmethod
@@ -53,10 +55,10 @@ class TextScores(Value):
 
 
 class TextScorer(Protocol):
-    """Scores texts: with weights on this machine, or through an endpoint."""
+    """Scores texts with local weights or through an endpoint."""
 
     def score_texts(self, texts: Iterable[str]) -> Mapping[str, TextScores | str]:
-        """Return the scores of each text; in place of those of a text without any, the reason.
+        """Return the scores of each text, or the reason that it has none.
 
         Raises:
             CoreEvalError: no text can be scored.

@@ -1,4 +1,4 @@
-"""Checks `tokenizer.json` of a model: text that it expands is not cut before it is expanded."""
+"""Checks `tokenizer.json` of a model, since texts are cut only after it has expanded them."""
 
 import base64
 import struct
@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 MOST_GROWTH: Final = 1000
-"""The largest expansion of a character or token by a part of a tokenizer (own choice)."""
+"""The largest factor by which a part of a tokenizer may expand a character or token (own
+choice)."""
 LONGEST_TOKEN: Final = 10_000
 """The most characters of a token (own choice; the longest known ones are some hundred blanks)."""
 _STEP_GROWTH: Final = {"ByteLevel": 2, "BertNormalizer": 3}
-"""How many characters a step makes of one, each time that it is repeated."""
+"""The number of characters that a step makes of one, each time that it is repeated."""
 _TREE: Final = struct.Struct("<I")
 
 
 def find_swelling(tokenizer: Mapping[str, Any]) -> str:
-    """Return in what way a tokenizer makes too much of a text; empty if it does not."""
+    """Describe how a tokenizer expands a text too much; empty if it does not."""
     parts = [tokenizer.get("normalizer"), tokenizer.get("pre_tokenizer")]
     growths = (
         _multiply(parts, _measure_step),
@@ -30,7 +31,7 @@ def find_swelling(tokenizer: Mapping[str, Any]) -> str:
 
 
 def _multiply(steps: object, measure: Callable[[Mapping[str, Any]], int]) -> int:
-    """Return the product of what each step, and each step inside a step, makes of one."""
+    """Return the product of the factors of all steps, including nested ones."""
     growth, waiting = 1, [steps]
     while waiting and growth <= MOST_GROWTH:
         one = waiting.pop()
@@ -43,10 +44,10 @@ def _multiply(steps: object, measure: Callable[[Mapping[str, Any]], int]) -> int
 
 
 def _measure_step(step: Mapping[str, Any]) -> int:
-    """Return how many characters a step makes of one."""
+    """Return the number of characters that a step makes of one."""
     content, pattern = step.get("content", step.get("prepend")), step.get("pattern")
     if isinstance(content, str):
-        # an expression, or a text of nothing, may match between all characters
+        # an expression or an empty text may match between all characters
         is_between = isinstance(pattern, dict) and not pattern.get("String")
         return len(content) + is_between
     if isinstance(packed := step.get("precompiled_charsmap"), str):
@@ -55,9 +56,9 @@ def _measure_step(step: Mapping[str, Any]) -> int:
 
 
 def _find_longest_piece(packed: str) -> int:
-    """Return how many bytes a compiled map of sentencepiece makes of a character, at most.
+    """Return the most bytes that a compiled sentencepiece map makes of a character.
 
-    The map consists of the size of its tree, the tree, and texts that end with a zero.
+    The map consists of the size of its tree, the tree, and texts that end with a zero byte.
     """
     try:
         content = base64.b64decode(packed)
@@ -68,7 +69,7 @@ def _find_longest_piece(packed: str) -> int:
 
 
 def _measure_template(step: Mapping[str, Any]) -> int:
-    """Return how many tokens a template makes of one."""
+    """Return the number of tokens that a template makes of one."""
     pieces = [len(side) for name in ("single", "pair") if isinstance(side := step.get(name), list)]
     told = step.get("special_tokens")
     specials = list(told.values()) if isinstance(told, dict) else told

@@ -1,4 +1,4 @@
-"""What a person has agreed to in a workspace: variables sent to endpoints, hooks and plugins."""
+"""The user's consent in a workspace: to variables sent to endpoints, hooks and plugins."""
 
 import hashlib
 import hmac
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class TrustEntry(Value):
-    """An item that a person has accepted."""
+    """An item that the user has accepted."""
 
     kind: Kind
     what: tuple[str, ...]
@@ -40,7 +40,7 @@ class _Record(Value):
 
 
 class TrustRecord:
-    """The record of what a person has accepted in a workspace."""
+    """The record of what the user has accepted in a workspace."""
 
     def __init__(self, workspace: Workspace, *, now: Clock = utc_now) -> None:
         self.path = workspace.trust_file
@@ -49,7 +49,7 @@ class TrustRecord:
 
     @classmethod
     def at(cls, path: Path) -> "TrustRecord":
-        """Return the record in a file at a path that another record's `path` gave."""
+        """Return the record at a path from another record's `path`."""
         return cls(Workspace(path.parent))
 
     def endpoints(self) -> frozenset[EndpointPair]:
@@ -104,7 +104,7 @@ class TrustRecord:
         """Store a plugin as accepted, replacing another version that was accepted before.
 
         Args:
-            group: What the plugin is, such as `formats`.
+            group: The group of the plugin, such as `formats`.
             name: Its name in the config.
             origin: Its package and version, or its file and the digest of its code.
 
@@ -169,7 +169,7 @@ def _place(folder: Path) -> str:
 
 
 def _key_path() -> Path:
-    """Return the path of the key, which is never in a folder that a .env file could name."""
+    """Return the path of the key; its folder cannot be set by a .env file."""
     return Path.home() / ".config" / "coreeval" / "trust.key"
 
 
@@ -187,7 +187,7 @@ def _write_key() -> bytes:
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         file.write(key)
     try:
-        os.link(draft, path)  # the first of two processes is the one that counts
+        os.link(draft, path)  # another process has written it first
     except FileExistsError:
         key = path.read_bytes()
     finally:
@@ -200,12 +200,12 @@ def retry_with_trust(
     agrees: Callable[[UntrustedEndpoint], bool],
     told: Callable[[str], None] = lambda _: None,
 ) -> T:
-    """Return the result of a piece of work, after a person has agreed to what it sends where.
+    """Return the result of a piece of work, after the user has agreed to what it sends where.
 
     Args:
         work: Raises UntrustedEndpoint before anything is written or sent; it is called again.
-        agrees: Returns whether a person agrees to what an error names.
-        told: Called with each pair that is remembered from now on.
+        agrees: Returns whether the user agrees to what an error names.
+        told: Called with each newly accepted pair.
 
     Raises:
         UntrustedEndpoint: consent was refused.

@@ -1,7 +1,7 @@
-"""The units that texts name beside their numbers: measures, rates of them, currencies and times.
+"""The units of numbers in texts: measures, rates, currencies and times.
 
-A unit has one name, such as `kilometre per hour` or `square metre`, in all its spellings. A
-spelling with several meanings has the name of each: `pounds` are `pound or pound sterling`.
+All spellings of a unit have one name, such as `kilometre per hour` or `square metre`. A spelling
+with several meanings has all their names: `pounds` are `pound or pound sterling`.
 """
 
 import re
@@ -137,7 +137,7 @@ _SIZES: Final = {
     for name, prefixes in _PREFIXED.items()
     for prefix, size in (("", 1.0), *((one, _PREFIXES[one][1]) for one in prefixes.split()))
 }
-"""The unit without a prefix, and how many of it each unit is."""
+"""For each unit: the unit without a prefix, and how many of these it is."""
 _JOINED: Final = {
     "kph": "kilometre per hour", "kmh": "kilometre per hour", "kmph": "kilometre per hour",
     "mph": "mile per hour", "mpg": "mile per gallon", "kbps": "kilobit per second",
@@ -145,9 +145,9 @@ _JOINED: Final = {
 }  # fmt: skip
 _BITS: Final = {"kb": "kilo", "Mb": "mega", "Gb": "giga", "Tb": "tera"}
 _CHANGING: Final = ("day", "week", "month", "quarter", "year")
-"""A measure in each of them is often given without it."""
+"""Times that are often omitted from a rate."""
 _UNCLEAR: Final = ("in", "pa", "mo", "ly")
-"""Spellings that are words of other kinds, as all of one letter are."""
+"""Spellings that are also other words; so are all single letters."""
 _SCALES: Final = ("m", "mm", "t", "k", "b")
 """Spellings that may stand for a scale such as million."""
 
@@ -215,7 +215,7 @@ _SCALED: Final = re.compile(
 
 
 def name_unit(text: str) -> str:
-    """Return the name of the unit that a text is, or else the first one in it; "" if none is."""
+    """Return the name of the unit that a text is or first contains; "" if there is none."""
     plain = " ".join(re.sub(r"[()\[\]]", " ", text).split())
     scale = _SCALED.match(plain)
     own = plain[scale.end() :] if scale else plain
@@ -229,7 +229,7 @@ def name_unit(text: str) -> str:
 def read_unit_at(text: str, position: int) -> tuple[str, int]:
     """Return the name of the unit at a position in a text, and where it ends; "" if there is none.
 
-    A space or a hyphen may stand before it. A letter alone, such as m, is no unit.
+    A space or a hyphen may precede it. A single letter, such as m, is not a unit.
     """
     start = position + (text[position : position + 1] in (" ", "-"))
     name, end = _read_unit(text, start)
@@ -237,7 +237,7 @@ def read_unit_at(text: str, position: int) -> tuple[str, int]:
 
 
 def write_powers(text: str) -> str:
-    """Return a text with `km^2` for a unit with a raised power; other raised digits stay."""
+    """Return a text with superscript powers of units written as in `km^2`; others stay."""
     return _RAISED.sub(_write_power, text)
 
 
@@ -251,10 +251,10 @@ def _write_power(found: re.Match[str]) -> str:
 
 
 def spell_units(text: str, unit: str) -> str:
-    """Return a text with short spellings behind numbers replaced by the names of their units.
+    """Return a text with short spellings after numbers replaced by the names of their units.
 
-    They are read as what the named unit measures: `5 m` is 5 metres beside `kilometre`, and else
-    5 million.
+    They are read as measuring the same as the given unit: `5 m` is 5 metres if it is `kilometre`,
+    and otherwise 5 million.
     """
     parts, done = list[str](), 0
     for number in re.finditer(r"(?<=\d)[ -]?(?=[^\W\d_\u00b0]|\u00b0)", text) if unit else ():
@@ -267,7 +267,7 @@ def spell_units(text: str, unit: str) -> str:
 
 
 def units_agree(said: str, due: str) -> bool:
-    """Return whether a stated unit, if there is one, may be the one that is asked for."""
+    """Return whether a stated unit, if any, may be the expected one."""
     if not said or not due or said == due:
         return True
     own, _, rate = said.partition(" per ")
@@ -281,7 +281,7 @@ def units_agree(said: str, due: str) -> bool:
 
 
 def find_factor(said: str, due: str) -> float:
-    """Return how many of one unit another is, such as 1000 metres in a kilometre; 0 if unknown."""
+    """Return the factor between two units, such as 1000 for kilometres in metres; 0 if unknown."""
     for one, other in product(_meanings(said), _meanings(due)):
         (base, size), (due_base, due_size) = (
             _SIZES.get(one, ("", 0.0)),
@@ -303,7 +303,7 @@ def _meanings(name: str) -> set[str]:
 
 
 def _is_meant(name: str, unit: str, text: str, start: int, end: int) -> bool:
-    """Return whether a spelling is a unit, beside the unit of an item."""
+    """Return whether a spelling is meant as a unit, given the unit of an item."""
     short = text[start:end]
     if short.casefold() in ("in", "a") and not units_agree(name, unit):
         return False
@@ -320,7 +320,7 @@ def _list_meanings(name: str) -> list[str]:
 
 
 def _kind_of(name: str) -> tuple[str, ...]:
-    """Return what a unit measures, such as length and time of a speed."""
+    """Return what a unit measures, such as length and time for a speed."""
     kinds = list[str]()
     for part in name.split(" per "):
         power, _, base = part.removeprefix("100 ").rpartition(" ")
@@ -337,7 +337,7 @@ def _choose_meaning(name: str, unit: str) -> str:
 
 
 def _read_unit(text: str, start: int, *, is_clear: bool = False) -> tuple[str, int]:
-    """Return the name of the unit at a place and its end; letters alone count if they are clear."""
+    """Return the name and end of the unit at a position; single letters count if they are clear."""
     name, end = _read_part(text, start)
     if not name:
         return "", start

@@ -1,4 +1,4 @@
-"""A news window and the dates of targets in words, as commands and checks tell them."""
+"""Describes a news window and the dates of targets, for commands and checks."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Where things are kept: the workspace beside the config, and the files of one run."""
+"""The paths in the workspace beside the config, and the files of one run."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from coreeval.tools.stores.places import has_store
 
 HOME_VARIABLE = "COREEVAL_HOME"
 ASKED_FOLDERS = ("pcr", "numleak")
-"""Folders of a workspace or a run with answers of targets, which a command can write anew."""
+"""Folders of a workspace or run with targets' answers, which a command can write again."""
 _PAID_BY = "SELECT 1 FROM calls WHERE paid_by = ? LIMIT 1"
 
 
@@ -33,17 +33,17 @@ class Workspace:
 
     @property
     def trust_file(self) -> Path:
-        """The record of what a person has accepted: variables sent to endpoints, and hooks."""
+        """The record of accepted variables sent to endpoints, hooks and plugins."""
         return self.root / "trusted.json"
 
     @property
     def takedown(self) -> Path:
-        """Names that must not be used in this workspace, whatever its configs say."""
+        """Names that must not be used in this workspace, even if a config contains them."""
         return self.root / "takedown.txt"
 
     @property
     def gdelt(self) -> Path:
-        """The data made from GDELT files."""
+        """The data created from GDELT files."""
         return self.root / "gdelt"
 
     @property
@@ -62,7 +62,7 @@ class Workspace:
         return self.root / "runs"
 
     def new_run(self, name: str, start: datetime) -> Path:
-        """Return a directory named by the start, numbered if two runs start in the same second."""
+        """Return a directory named after the start, numbered if two start in the same second."""
         folder, stamp = self.runs / name, start.strftime("%Y%m%dT%H%M%SZ")
         names = chain([stamp], (f"{stamp}-{number}" for number in count(2)))
         return next(folder / name for name in names if not (folder / name).exists())
@@ -81,7 +81,7 @@ class Workspace:
         return self.root / "reviews" / f"{name}.notes.jsonl"
 
     def reviewed_releases(self, name: str) -> Path:
-        """Return the digests of the reviewed releases of a benchmark that were made here."""
+        """Return the digests of the reviewed releases of a benchmark that were created here."""
         return self.root / "reviews" / f"{name}.releases"
 
     @property
@@ -96,7 +96,7 @@ class Workspace:
 
     @property
     def scores(self) -> Path:
-        """The scores that local weights gave to texts that belong to no run."""
+        """The scores of local weights for texts outside any run."""
         return self.root / "scores"
 
     @property
@@ -143,7 +143,7 @@ def workspace_for(base: Path) -> Workspace:
 
 
 def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
-    """Return the workspace of a run; a manifest may come from elsewhere and name any folder.
+    """Return the workspace of a run; a foreign manifest may name any folder.
 
     The first existing folder of these is returned: the one that contains the run; the one beside
     the run or the recorded one, if the run paid there; the one that `COREEVAL_HOME` names; the
@@ -176,10 +176,10 @@ def leads_elsewhere(workspace: Path, run: Path, payer: str) -> bool:
 
 
 def find_own_workspaces(run: Path) -> list[Path]:
-    """Return the workspaces that a run's place gives it, whatever its manifest says.
+    """Return the workspaces that a run's location implies, regardless of its manifest.
 
-    They are that of this folder or of `COREEVAL_HOME`, the one that contains the run, and the one
-    beside it; they need not exist.
+    They are the workspace of this folder or of `COREEVAL_HOME`, the one that contains the run, and
+    the one beside it; they may not exist.
     """
     own = workspace_for(Path.cwd()).root
     return [own, *_enclosing_workspace(run.resolve()), run.parent / ".coreeval"]
@@ -197,7 +197,7 @@ def knows_payer(workspace: Path, payer: str) -> bool:
 
 
 def _enclosing_workspace(run: Path) -> list[Path]:
-    """Return the workspace that contains a run, if one does: `WORKSPACE/runs/NAME/START`."""
+    """Return the workspace that contains a run, if there is one: `WORKSPACE/runs/NAME/START`."""
     inside = run.parent.parent.name == "runs" and _is_workspace(run.parents[2])
     return [run.parents[2]] if inside else []
 
@@ -320,7 +320,7 @@ class RunFiles:
         return self.root / "detectors" / f"{name}.json"
 
     def detector_folder(self, name: str) -> Path:
-        """Return the folder of what a detector has measured so far, of which it is made."""
+        """Return the folder of a detector's measurements so far, from which the finding is made."""
         return self.root / "detectors" / name
 
     @property
@@ -335,7 +335,7 @@ class RunFiles:
 
     @property
     def tags(self) -> Path:
-        """The tags that a person gave the run, one a line."""
+        """The user's tags of the run, one per line."""
         return self.root / "tags.txt"
 
     @property
@@ -350,5 +350,5 @@ class RunFiles:
 
 
 def command(name: str, run: Path) -> str:
-    """Return a command line for a run, ready to copy."""
+    """Return a command line for a run, to copy."""
     return shlex.join(["coreeval", name, str(run)])
