@@ -1,1 +1,1 @@
-"""What a run keeps: model calls, samples and results. In SQLite or PostgreSQL."""
+"""Stores of a run's model calls, samples and results, in SQLite or PostgreSQL."""

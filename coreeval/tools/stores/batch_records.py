@@ -1,4 +1,4 @@
-"""What the call store says of batches: questions that wait, batches that were sent, and answers."""
+"""The call store's records of batches: queued questions, sent batches, and answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from typing import Literal
 from coreeval.tools.stores.call_ledger import Reservation
 
 BatchStage = Literal["sending", "sent", "collected", "refused", "lost"]
-"""`sending`: it is not known whether the provider has it; `refused`: the provider did not take it;
-`lost`: the provider does not know it any more."""
+"""`sending`: it is not known whether the provider has it; `refused`: the provider did not accept
+it; `lost`: the provider no longer knows it."""
 OPEN_STAGES: Sequence[BatchStage] = ("sending", "sent")
 TOO_MUCH = "too much was queued"
-"""The status of a refused batch that the provider might have taken smaller, or later."""
+"""The status of a refused batch that the provider might accept later or if it is smaller."""
 LIVE = "live"
-"""In place of a batch: the question is to be asked without one."""
+"""Instead of a batch's id: the question should be asked without a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,28 +27,28 @@ class QueuedRequest:
     model: str
     """The model as the config spells it: `provider:name`."""
     key_env: str
-    """The environment variable of the key that it is asked with."""
+    """The environment variable of the key that the request uses."""
     body: bytes
     """The JSON body of the request."""
     size: int
-    """Bytes of messages and schema."""
+    """The number of bytes of messages and schema."""
     max_tokens: int
     method: str
-    """How structure is asked for."""
+    """The method by which the model is asked to follow the schema."""
     plain_limit: bool
-    """Whether the longest answer is called `max_tokens`."""
+    """Whether the limit of the answer's length is named `max_tokens`."""
     most_usd: float | None
-    """The most that it can cost in a batch, in US dollars; None if that is not known."""
+    """The most that it can cost in a batch, in US dollars; None if this is not known."""
     tries: Sequence[str] = ()
-    """Why it has no answer after earlier batches."""
+    """The reasons that earlier batches did not answer it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedRequest:
-    """Where a question stands."""
+    """The state of a queued or sent question."""
 
     batch: str
-    """The id of its batch; "" while it waits for one, `LIVE` if it is to be asked without one."""
+    """The id of its batch; "" while it waits for one, `LIVE` if it should be asked without one."""
     process: str
     """The process that queued it."""
     method: str
@@ -56,9 +56,9 @@ class BatchedRequest:
     tries: Sequence[str]
     reservation: Reservation | None
     answer: bytes | None
-    """What came back; None before the batch is collected."""
+    """The provider's response; None before the batch is collected."""
     usd: float | None
-    """What the answer cost, in US dollars; None if that is not known."""
+    """The cost of the answer in US dollars; None if it is not known."""
 
     @property
     def is_sent(self) -> bool:
@@ -68,7 +68,7 @@ class BatchedRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class SentRequest:
-    """A question of a batch, as its answer is to be read."""
+    """A question of a batch, with what reading its answer needs."""
 
     reservation: str
     size: int
@@ -76,23 +76,23 @@ class SentRequest:
     tries: str
     has_answer: bool
     is_unprocessed: bool = False
-    """Whether the provider said that it has not processed it."""
+    """Whether the provider reported that it has not processed it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedAnswer:
-    """What came back for a question, to be kept until the question is asked again."""
+    """The response to a question, stored until the question is asked again."""
 
     key: str
     reservation: str
     answer: bytes
     usd: float | None
-    """What it cost, in US dollars; None if that is not known: its reservation stays as it is."""
+    """The cost in US dollars; None if it is not known: the reservation then stays as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueLength:
-    """The questions of one model that wait for a batch, and are asked with the same key."""
+    """The questions that wait for a batch with the same model and key."""
 
     endpoint: str
     model: str
@@ -102,55 +102,55 @@ class QueueLength:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A batch that was sent, or was about to be."""
+    """A batch that was sent or is being sent."""
 
     id: str
     payer: str
     endpoint: str
     model: str
     key_env: str
-    """The environment variable of the key that it was sent with."""
+    """The environment variable of the key that sent it."""
     state: BatchStage
     provider_id: str
-    """The provider's name for it; "" before it is known."""
+    """The provider's id of it; "" before it is known."""
     status: str
-    """The provider's word for where it stands."""
+    """The status as the provider words it."""
     problem: str
-    """Why the provider did not take it; "" if it did."""
+    """The reason that the provider did not accept it; "" if it did."""
     total: int
     succeeded: int
     failed: int
     most_usd: float | None
-    """The most that it can cost, in US dollars; None without a budget or a price."""
+    """The most that it can cost in US dollars; None without a budget or a price."""
     usd: float | None
-    """What its answers cost, in US dollars, once they are collected."""
+    """The cost of its collected answers in US dollars."""
     live_usd: float | None
-    """What the same answers would have cost without a batch."""
+    """The cost of the same answers without a batch."""
     files: str
-    """The provider's names of its files that are to be deleted, one per line."""
+    """The provider's names of its files to delete, one per line."""
     folder: str
-    """The folder that it was written into; "" if it was sent to the endpoint."""
+    """The folder that it was written to; "" if it was sent to the endpoint."""
     unreadable_at: str
-    """When its results could not be read first; "" if they could."""
+    """The time at which reading its results first failed; "" if it never failed."""
     made_at: str
     asked_at: str
-    """The time by the provider's clock just before it was asked to create it; "" if it was not."""
+    """The provider's time just before the request to create it; "" if there was none."""
     sent_at: str
     cancelled_at: str
-    """When the provider was last asked to cancel it; "" if it was not."""
+    """The time of the last request to cancel it; "" if there was none."""
     ended_at: str
 
     @property
     def made(self) -> datetime:
-        """When it was made."""
+        """The time at which it was created."""
         return datetime.fromisoformat(self.made_at)
 
     @property
     def asked(self) -> datetime | None:
-        """When the provider was asked to create it, by its own clock; None if it was not."""
+        """The time of the request to create it, by the provider's clock; None if there was none."""
         return datetime.fromisoformat(self.asked_at) if self.asked_at else None
 
     @property
     def cancelled(self) -> datetime | None:
-        """When the provider was last asked to cancel it; None if it was not."""
+        """The time of the last request to cancel it; None if there was none."""
         return datetime.fromisoformat(self.cancelled_at) if self.cancelled_at else None

@@ -1,7 +1,8 @@
-"""One writer for each store, which commits what waits together.
+"""One writer for each store, which commits all waiting writes together.
 
-A commit outlives the process in any case. That it outlives a power cut costs a flush of the disk,
-which is made for all commits of half a second together, and at once for those that ask for it.
+A commit always survives a kill of the process. To survive a power cut, it needs a flush to the
+disk, which is done once for all commits of half a second, and immediately for those that request
+it.
 """
 
 import os
@@ -28,17 +29,17 @@ if TYPE_CHECKING:
 BATCH = 256
 """The most writes in one commit."""
 LINGER_S = 0.05
-"""The seconds that a write without a waiting caller may wait for others: a commit costs more than
-its rows."""
+"""The seconds that a write without a waiting caller waits for others: a commit costs more than its
+rows."""
 FLUSH_S = 0.5
 """The most seconds until a commit that need not survive a power cut is flushed to the disk."""
 
 
 class RunnableStatement(Protocol):
-    """A statement that was compiled to SQL once."""
+    """A statement that is compiled to SQL once."""
 
     joins_rows: ClassVar[bool]
-    """Whether the rows of several jobs may be written by running it once."""
+    """Whether one execution may write the rows of several jobs."""
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Execute the statement with rows; return the number of rows written."""
@@ -46,7 +47,7 @@ class RunnableStatement(Protocol):
 
 
 Write = tuple[Executable | RunnableStatement, Sequence[Row] | None]
-"""A statement and the rows to run it with; None for one that takes no rows."""
+"""A statement and the rows to run it with; None if it takes no rows."""
 
 
 class BatchWriter:
@@ -57,11 +58,11 @@ class BatchWriter:
     seconds, and none that was requested to last.
 
     If rows refer to rows of a second file, `rests_on`, the commits to that file are flushed first,
-    so that a power cut leaves no row without the one it refers to. The exception: if SQLite itself
-    has just moved its log on, this waits for the second file's own writer.
+    so that a power cut leaves no row without the one it refers to. The exception: if SQLite has
+    just advanced its log, this waits for the second file's own writer.
 
-    In PostgreSQL a commit lasts. If the connection is lost, the writes are made again on a new one,
-    so they must come to the same if they are made twice.
+    In PostgreSQL every commit lasts. If the connection is lost, the writes are repeated on a new
+    one, so they must be idempotent.
     """
 
     def __init__(
@@ -76,15 +77,15 @@ class BatchWriter:
         self._session = _open_session(engine, lock, on_lost)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
-        """Set if a caller waits for a queued write."""
+        """Set if a caller is waiting for a queued write."""
         self._broken: Exception | None = None
-        """The error of a failed write that no caller waited for; no write is made after it."""
+        """The error of a failed write that no caller waited for; later writes are not made."""
         files = [rests_on, engine.url.database] if rests_on else [engine.url.database]
         self._logs = [] if self._session else [Path(f"{file}-wal") for file in files]
         self._unflushed: RunError | None = None
         """The error of a commit that the disk did not accept; None if there is none."""
         self._due: float | None = None
-        """When the commits will be flushed; None if all of them are."""
+        """The time at which the commits will be flushed; None if all of them are."""
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -109,7 +110,7 @@ class BatchWriter:
         return job.done
 
     def hold(self, lock: "LockMode") -> None:
-        """Take a lock on a store in PostgreSQL, until this is closed.
+        """Acquire a lock on a store in PostgreSQL until this writer is closed.
 
         Raises:
             RunLocked: another process holds it.
@@ -119,10 +120,10 @@ class BatchWriter:
             self._session.hold(lock)
 
     def claim(self) -> None:
-        """Make sure that a store in PostgreSQL may be written to, before anything depends on it.
+        """Check that a store in PostgreSQL may be written to, before anything depends on it.
 
         Raises:
-            RunStateError: it is known here by a copy of its folder.
+            RunStateError: the folder that names it here is a copy.
             RunError: the database cannot be used.
         """
         if self._session:
@@ -146,7 +147,7 @@ class BatchWriter:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            if not job.waited_for:  # nor is this thread woken by each that follows
+            if not job.waited_for:  # nor does each following write wake this thread
                 self._hurry.wait(LINGER_S)
             self._hurry.clear()
             batch, last = [job], False
@@ -200,7 +201,7 @@ class BatchWriter:
         self._tell(batch, counts)
 
     def _tell(self, batch: "list[_Job]", counts: Sequence[int]) -> None:
-        """Report a batch as committed, once it is on the disk if one of its jobs must last."""
+        """Report a batch as committed, after a flush if one of its jobs must last."""
         try:
             self._flush_in_time(lasting=any(job.lasting for job in batch))
         except RunError as error:
@@ -240,10 +241,11 @@ class BatchWriter:
 
 
 def _run_together(connection: Connection, batch: "list[_Job]") -> list[int]:
-    """Run jobs, and each prepared statement of jobs in a row once for all of their rows.
+    """Run jobs; run each prepared statement of consecutive jobs once for all of their rows.
 
-    A database elsewhere answers many rows as fast as one. Prepared statements of different tables
-    may change places: none depends on rows of another. The count of such a job is that of its rows.
+    A remote database writes many rows as fast as one. Prepared statements of different tables may
+    be reordered: none depends on rows of another. The count of such a job is the number of its
+    rows.
     """
     counts = list[int]()
     for prepared, some in groupby(batch, key=lambda job: job.is_prepared):
@@ -284,7 +286,7 @@ class _Job:
     """Statements that belong together, and the future of their commit.
 
     The future counts as running from the start, so that it cannot be cancelled: a submitted job is
-    written even if its caller has gone.
+    written even if its caller is gone.
     """
 
     def __init__(self, writes: Sequence[Write], *, waited_for: bool, lasting: bool) -> None:
@@ -296,7 +298,7 @@ class _Job:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether all of its statements are prepared ones that join the rows of several jobs."""
+        """Whether all of its statements are prepared and may combine rows of several jobs."""
         return all(
             not isinstance(statement, Executable) and statement.joins_rows
             for statement, _ in self._writes

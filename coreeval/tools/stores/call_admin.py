@@ -1,4 +1,4 @@
-"""Counting a call store's calls by model, role and payer, and deleting what nobody needs."""
+"""Counts a call store's calls by model, role and payer, and deletes those that are not needed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -40,7 +40,7 @@ class CallTally:
     `invalid`."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """The prompt tokens that a provider had in its cache."""
+    """The prompt tokens that were in a provider's cache."""
     completion_tokens: int = 0
     usd: float = 0.0
     """The cost of the calls with a known price."""
@@ -96,7 +96,7 @@ def count_calls(calls: Iterable[CallRecord]) -> CallStats:
 
 
 def size_on_disk(path: Path) -> int:
-    """Return the size in bytes of a store, with the files that SQLite keeps beside its file."""
+    """Return the size in bytes of a store, including the files that SQLite adds beside its file."""
     if find_schema(path):
         with open_readonly(path, what="the call store") as store:
             return int(store.execute(_SIZE).fetchone()[0])
@@ -112,8 +112,8 @@ _SIZE = """
 AT_ONCE = 500
 """The number of rows read or deleted by one statement."""
 LONGEST_BATCH: Final = timedelta(days=30)
-"""How long a provider may know a batch: results are kept for 29 days at Anthropic and 30 at OpenAI
-(https://platform.claude.com/docs/en/build-with-claude/batch-processing,
+"""How long a provider stores a batch: results are available for 29 days at Anthropic and 30 at
+OpenAI (https://platform.claude.com/docs/en/build-with-claude/batch-processing,
 https://developers.openai.com/api/docs/guides/batch)."""
 PATIENCE_MS = 1000
 """The milliseconds to wait for another process to release the file."""
@@ -151,13 +151,13 @@ class SentGarbage:
     """The batches and reservations of a store to delete."""
 
     batches: Sequence[str]
-    """The ids of batches, which go with their questions."""
+    """The ids of batches, which are deleted with their questions."""
     queues: Sequence[str]
-    """The payers of whom questions go that are in no batch."""
+    """The payers whose questions outside batches are deleted."""
     reservations: Sequence[str]
     """The ids of reservations."""
     kept_open: int
-    """The number of open batches that are kept, though no run in the workspace has made them."""
+    """The number of open batches that are kept although no run in the workspace has made them."""
 
     def __bool__(self) -> bool:
         return bool(self.batches or self.queues or self.reservations)
@@ -195,11 +195,11 @@ def open_store(path: Path) -> Iterator[Connection]:
 def open_exclusively(path: Path) -> Iterator[Connection]:
     """Open a store exclusively: no other process can use it inside the block.
 
-    A process that has it open remembers which texts it holds, and could refer to a deleted one.
+    A process that has it open remembers the texts stored in it, and could refer to a deleted one.
 
     Raises:
         RunLocked: another process uses it.
-        RunStateError: it is known by a copy of its folder.
+        RunStateError: the folder that names it is a copy.
     """
     with open_store(path) as connection:
         if is_postgresql(connection):
@@ -218,7 +218,7 @@ def open_exclusively(path: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _open_current_engine(path: Path) -> Iterator[Engine]:
-    open_calls(path).close()  # refuses one of another version
+    open_calls(path).close()  # refuses a store of another version
     engine = stores.open_store(path, t.CALL_SCHEMA, what="the call store")
     try:
         there = is_postgresql(engine)
@@ -286,7 +286,7 @@ def _texts(connection: Connection) -> dict[str, str]:
 
 
 def _find_sent_garbage(connection: Connection, keep: RetentionRule) -> SentGarbage:
-    """Return the batches, questions in none, and reservations that the rule does not keep."""
+    """Return the batches, unbatched questions and reservations that the rule does not keep."""
     b, q, r = t.batches.c, t.batch_requests.c, t.reservations.c
     listed = select(b.id, b.payer, b.state, b.made_at, b.ended_at)
     rows = [dict(row) for row in connection.execute(listed).mappings()]
@@ -316,7 +316,7 @@ def _find_sent_garbage(connection: Connection, keep: RetentionRule) -> SentGarba
 
 
 def delete_garbage(connection: Connection, waste: Garbage) -> None:
-    """Delete the garbage in one transaction, and return its space to the disk.
+    """Delete the garbage in one transaction, and release its disk space.
 
     The cost of damaged rows still counts as spent if the payer is kept.
     """
@@ -332,7 +332,7 @@ def delete_garbage(connection: Connection, waste: Garbage) -> None:
     _delete(connection, t.batches.c.id, waste.sent.batches)
     _delete(connection, t.batch_requests.c.batch, waste.sent.batches)
     _delete(connection, t.batch_requests.c.payer, waste.sent.queues)
-    if there:  # which returns the space to the disk by itself
+    if there:  # which releases the disk space itself
         connection.commit()
         return
     connection.exec_driver_sql("COMMIT")

@@ -1,8 +1,8 @@
-"""The batches of the call store: questions that wait for one, and those that were sent.
+"""The batches of the call store: queued questions, and batches that were sent.
 
 A question is queued, becomes part of a batch, and gets its answer when the batch is collected. The
-answer stays here until whoever asks the question again stores it as a call. What a batch may cost
-is reserved, and its questions are noted as being sent, in one transaction before it is sent.
+answer stays here until the question is asked again, which stores it as a call. One transaction
+reserves a batch's cost and records its questions as being sent, before it is sent.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from coreeval.tools.stores.prepared_statements import InsertStatement, LookupSta
 from coreeval.tools.stores.sqlite import Row
 
 PROCESS = uuid.uuid4().hex
-"""This process: only what it has queued itself is sent, since somebody asks it now."""
+"""This process, which only sends questions that it has queued itself."""
 _LEVEL = 1
 _ROWS_AT_ONCE = 500
 _CREATE = text(
@@ -80,7 +80,7 @@ class CallBatches:
     # -- questions ----------------------------------------------------------------------------
 
     def find(self, key: str) -> BatchedRequest | None:
-        """Return where a question stands; None if it is in no batch and waits for none."""
+        """Return the state of a question; None if it is neither queued nor in a batch."""
         if self._find is None:
             wanted = select(*(column for column in t.batch_requests.c if column.name != "body"))
             self._find = LookupStatement(
@@ -106,7 +106,7 @@ class CallBatches:
         )
 
     def is_queued_here(self, found: BatchedRequest) -> bool:
-        """Return whether this process has queued a question, so that it will be sent."""
+        """Return whether this process has queued a question and will send it."""
         return not found.batch and found.process == PROCESS
 
     async def queue(self, request: QueuedRequest) -> None:
@@ -125,15 +125,15 @@ class CallBatches:
         await asyncio.wrap_future(self._writer.submit([(self._add, [row])]))
 
     def forget_writes(self, key: str) -> list[Write]:
-        """Return the statements that forget a question, to be written with its call."""
+        """Return the statements that delete a question, to be written with its call."""
         return [(_FORGET, [{"payer": self._payer, "key": key}])]
 
     async def forget(self, key: str) -> None:
-        """Forget a question."""
+        """Delete a question."""
         await self._write(self.forget_writes(key))
 
     def queue_lengths(self) -> list[QueueLength]:
-        """Return how many questions wait, by model; those that were queued by this process."""
+        """Return the number of questions queued by this process, by model."""
         c = t.batch_requests.c
         query = (
             select(c.endpoint, c.model, c.key_env, func.count())
@@ -179,7 +179,7 @@ class CallBatches:
         return taken
 
     def most_usd(self, keys: Sequence[str]) -> float | None:
-        """Return the most that queued questions can cost together; None if that is not known."""
+        """Return the most that queued questions can cost together; None if it is not known."""
         c, total = t.batch_requests.c, None
         for some in chunks(keys, _ROWS_AT_ONCE):
             query = select(func.sum(c.most_usd)).where(c.payer == self._payer, c.key.in_(some))
@@ -189,7 +189,7 @@ class CallBatches:
         return total
 
     async def leave_queue(self, queue: QueueLength) -> None:
-        """Mark the questions of a queue as to be asked without a batch."""
+        """Mark the questions of a queue to be asked without a batch."""
         c = t.batch_requests.c
         here = update(t.batch_requests).where(
             c.payer == self._payer,
@@ -201,7 +201,7 @@ class CallBatches:
         await self._write([(here.values(batch=LIVE), None)])
 
     async def drop_stale(self) -> None:
-        """Forget what earlier processes queued and this one has not: nobody asks it any more."""
+        """Delete the questions that only earlier processes queued: they are no longer asked."""
         c = t.batch_requests.c
         stale = delete(t.batch_requests).where(
             c.payer == self._payer, c.batch == "", c.process != PROCESS
@@ -209,7 +209,7 @@ class CallBatches:
         await self._write([(stale, None)])
 
     def count_calls(self) -> int:
-        """Return how many calls the payer has stored."""
+        """Return the number of calls that the payer has stored."""
         query = select(func.count()).where(t.calls.c.paid_by == self._payer)
         with self._engine.connect() as connection:
             return connection.scalar(query) or 0
@@ -225,14 +225,14 @@ class CallBatches:
         budget_usd: float | None,
         folder: str = "",
     ) -> Batch | None:
-        """Make a batch of queued questions, as being sent, and reserve what it can cost.
+        """Create a batch of queued questions as `sending`, and reserve the most it can cost.
 
         Args:
             queue: The queue of its model.
             keys: The questions.
             made_at: The time.
             budget_usd: The budget of the run; None for no limit.
-            folder: The folder that it is written into; "" if it is sent to the endpoint.
+            folder: The folder that it is written to; "" if it is sent to the endpoint.
 
         Returns:
             The batch; None if the budget does not cover it: the questions stay queued.
@@ -268,11 +268,11 @@ class CallBatches:
         return next(iter(self._select(t.batches.c.id == batch_id)), None)
 
     def open_batches(self) -> list[Batch]:
-        """Return the batches that answers may still come from, the oldest first."""
+        """Return the batches that may still have answers, the oldest first."""
         return self._select(t.batches.c.payer == self._payer, t.batches.c.state.in_(OPEN_STAGES))
 
     def too_large_batches(self, queue: QueueLength) -> list[Batch]:
-        """Return the batches of a model that were refused because too much was queued."""
+        """Return the batches of a model that were refused because its queue was full."""
         return self._select(
             t.batches.c.payer == self._payer,
             t.batches.c.endpoint == queue.endpoint,
@@ -283,7 +283,7 @@ class CallBatches:
         )
 
     def with_files(self) -> list[Batch]:
-        """Return the collected batches whose files are still with the provider."""
+        """Return the collected batches whose files the provider still has."""
         return self._select(
             t.batches.c.payer == self._payer,
             t.batches.c.files != "",
@@ -291,7 +291,7 @@ class CallBatches:
         )
 
     def requests_of(self, batch: Batch) -> dict[str, SentRequest]:
-        """Return the questions of a batch by key, those included that have an answer."""
+        """Return the questions of a batch by key, including those with an answer."""
         c = t.batch_requests.c
         query = select(
             c.key, c.reservation, c.size, c.max_tokens, c.tries, c.answer.is_not(None)
@@ -311,16 +311,16 @@ class CallBatches:
             }
 
     async def update(self, batch: Batch, changes: Row) -> Batch:
-        """Change what is known about a batch, and return it as it is now."""
+        """Change fields of a batch, and return the new batch."""
         ours = update(t.batches).where(t.batches.c.id == batch.id).values(changes)
         await self._write([(ours, None)])
         return Batch(**vars(batch) | changes)
 
     async def keep(self, batch: Batch, answers: Sequence[CollectedAnswer], changes: Row) -> Batch:
-        """Keep answers of a batch until their questions are asked again, with what they cost.
+        """Store answers of a batch, with their costs, until their questions are asked again.
 
         Returns:
-            The batch as it is now.
+            The new batch.
         """
         rows: list[Row] = [
             {
@@ -350,16 +350,16 @@ class CallBatches:
         is_billed: bool = False,
         stays_queued: bool = False,
     ) -> None:
-        """Take questions out of a batch that did not answer them.
+        """Remove questions from a batch that did not answer them.
 
         Args:
             batch: The batch.
             requests: The questions, by key; those with an answer stay as they are.
-            reason: Why they have no answer; "" if they were not sent.
-            to: `LIVE` if they are to be asked without a batch, "" if they wait for the next one.
+            reason: The reason that they have no answer; "" if they were not sent.
+            to: `LIVE` to ask them without a batch, "" to wait for the next one.
             is_billed: Whether they may have cost something: their reservations then stay spent.
-            stays_queued: Whether this process has just queued them, and sends them without their
-                being asked again.
+            stays_queued: Whether this process has just queued them, so that it sends them even if
+                they are not asked again.
         """
         process = PROCESS if stays_queued else ""
         rows, released = list[Row](), list[Row]()
@@ -372,7 +372,7 @@ class CallBatches:
         await self._write([(_PUT_BACK, rows), (_RELEASE, released)])
 
     def close(self) -> None:
-        """Close the connection for look-ups."""
+        """Close the connection for lookups."""
         if self._find is not None:
             self._find.close()
 

@@ -1,6 +1,6 @@
-"""What runs spent and have put aside: the ledger of the call store.
+"""The ledger of the call store: what runs have spent and reserved.
 
-What requests in flight may cost is committed before they are sent.
+The most that a request may cost is committed before it is sent.
 """
 
 import asyncio
@@ -48,12 +48,12 @@ class SpendingTotal:
     billed_usd: float
     """The cost of stored answers."""
     unknown_usd: float
-    """The worst case of requests with an unknown result: those in flight when the process was
+    """The most that requests with an unknown result cost: those in flight when the process was
     killed."""
 
 
 _COST = f"CASE WHEN usd > {MOST_USD} THEN {MOST_USD} WHEN usd > 0 THEN usd ELSE 0.0 END"
-"""What a call counts for: at least 0, at most `MOST_USD`."""
+"""The amount that a call counts for: at least 0, at most `MOST_USD`."""
 _RESERVE = f"""
     INSERT INTO reservations (id, payer, key, usd, made_at)
     SELECT :id, :payer, :key, :usd, :made_at
@@ -65,7 +65,7 @@ _RESERVE = f"""
     ON CONFLICT (id) DO UPDATE SET usd = excluded.usd
 """
 """Checks the budget and reserves an amount in one statement, so that no other process intervenes;
-made twice, it comes to the same."""
+running it twice has the same effect."""
 _BILLED_SINCE = f"""
     SELECT coalesce(max(rowid), :seen),
         coalesce(sum(CASE WHEN paid_by = :payer THEN {_COST} END), 0.0)
@@ -75,8 +75,8 @@ _OWN_BILLED_SINCE = f"""
     SELECT coalesce(max(rowid), :seen), coalesce(sum({_COST}), 0.0)
     FROM calls WHERE rowid > :seen AND paid_by = :payer
 """
-"""The same by the index that PostgreSQL has: other payers' rows may become visible later than newer
-rows of this one, and are not needed."""
+"""The same with PostgreSQL's index: other payers' rows may become visible after newer rows of this
+payer, and are not needed."""
 _MOST_ADDED_ANEW = 64
 """The number of reservations after which new costs are added to the known sum: summing all of
 100,000 calls takes 16 ms, summing the newest 64 takes 0.03 ms."""
@@ -85,8 +85,8 @@ _MOST_ADDED_ANEW = 64
 class Ledger:
     """Reservations and the calls that settle them, in one file and one transaction.
 
-    A reservation that is never settled counts as spent for ever: after a kill, it is unknown
-    whether the request was billed.
+    A reservation that is never settled counts as spent forever: after a kill, it is unknown whether
+    the request was billed.
     """
 
     def __init__(self, engine: Engine, writer: BatchWriter, payer: str) -> None:
@@ -148,7 +148,7 @@ class Ledger:
         return reservation if await self._insert(reservation, key, budget_usd) else None
 
     async def _add_up(self, seen: int, billed: float) -> None:
-        """Sum up what was billed after a row, up to which the amount is known."""
+        """Sum up what was billed after a row up to which the amount is known."""
         self._not_added = 0
         if is_postgresql(self._engine):
             newest, more = await asyncio.to_thread(self._sum_since, seen)
@@ -188,7 +188,7 @@ class Ledger:
             written = self._writer.submit([(self._reserve, [row])], lasting=True)
             return await asyncio.wrap_future(written) > 0
         except BaseException:
-            self.release(reservation)  # what was not sent costs nothing
+            self.release(reservation)  # an unsent request costs nothing
             raise
 
     def release(self, reservation: Reservation) -> None:
@@ -212,7 +212,7 @@ class Ledger:
 
 
 def insert_lasting_reservation(key: str) -> Insert:
-    """Return an insert of a reservation that preserves the cost of a damaged row as spent."""
+    """Return an insert of a reservation that keeps the cost of a damaged row as spent."""
     c = t.calls.c
     row = select(literal(uuid.uuid4().hex), c.paid_by, c.key, c.usd, c.started_at)
     paid = row.where(c.key == key, c.usd > 0, c.usd <= MOST_USD)

@@ -1,4 +1,4 @@
-"""A model call as it is kept: what was asked, what came back, and how both become a row."""
+"""A stored model call: its request, its response, and their conversion to a row."""
 
 import hashlib
 import json
@@ -41,7 +41,7 @@ class CallRecord:
     """The reason that it is not an answer: `truncated`, `refusal`, `empty` or `invalid: …`."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """The prompt tokens that the provider had in its own cache (part of `prompt_tokens`)."""
+    """The prompt tokens that were in the provider's own cache (part of `prompt_tokens`)."""
     completion_tokens: int = 0
     model_returned: str = ""
     finish_reason: str = ""

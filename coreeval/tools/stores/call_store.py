@@ -1,8 +1,8 @@
-"""The call store, calls.db: each model call by the hash of its request, and what runs spent.
+"""The call store, calls.db: model calls by the hash of their requests, and what runs spent.
 
-A row carries a checksum of its own: one that does not match counts as absent, so that a damaged
-answer is asked for again and never used. What was answered and committed is never paid for twice.
-What requests in flight may cost is committed before they are sent.
+Each row has a checksum; a row that does not match it counts as missing, so that a damaged answer is
+requested again and never used. A committed answer is never paid for twice. The most that a request
+may cost is committed before it is sent.
 """
 
 import asyncio
@@ -58,19 +58,19 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
 
     Raises:
         RunCorrupt: the file is damaged or not a call store; it is not changed.
-        RunStateError: calls are to be stored, and it is known by a copy of its folder.
+        RunStateError: calls should be stored, and the folder that names the store is a copy.
     """
-    refuse_special_file(path.resolve())  # one's own may be reached by a link
+    refuse_special_file(path.resolve())  # the user's own file may be reached by a link
     path.parent.mkdir(parents=True, exist_ok=True)
     return CallStore(open_store(path, t.CALL_SCHEMA, what=_WHAT, checked=True), payer)
 
 
 def create_calls(path: Path, kind: StoreKind) -> None:
-    """Create the call store of a workspace if it has none; all its answers are in one place.
+    """Create the call store of a workspace if it has none; it can have only one.
 
     Raises:
-        RunStateError: it has one of the other kind.
-        ConfigError: it is to be in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
+        RunStateError: it has a store of the other kind.
+        ConfigError: it should be in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
         RunError: the database cannot be used.
     """
     there = store_kind(path)
@@ -96,7 +96,7 @@ def describe_damage(rows: int) -> str:
 
 
 class CallStore:
-    """Calls by key; one writer commits, and any number of readers look up."""
+    """Calls by key, with one writer and any number of readers."""
 
     def __init__(self, engine: Engine, payer: str = "") -> None:
         self._engine = engine
@@ -124,12 +124,12 @@ class CallStore:
         self._flights: dict[str, _Flight] = {}
 
     def _forget_texts(self) -> None:
-        """Forget which texts are stored: they may have been deleted meanwhile."""
+        """Clear the memory of stored texts, since they may have been deleted meanwhile."""
         self._texts = {}
 
     @property
     def payer(self) -> str:
-        """The run in whose name calls are stored."""
+        """The run that pays for stored calls."""
         return self._payer
 
     @property
@@ -153,7 +153,7 @@ class CallStore:
         return self._decode(row, request) if row else None
 
     async def find(self, key: str, request: str = "") -> CallRecord | None:
-        """Return what `get` does; a database elsewhere is read in a thread."""
+        """Return the same as `get`; a remote database is read in a thread."""
         if self._reads_remotely:
             return await asyncio.to_thread(self.get, key, request)
         return self.get(key, request)
@@ -182,7 +182,7 @@ class CallStore:
         return len(keys) - there
 
     def _find_or_note_damage(self, key: str) -> CallRecord | None:
-        """Return the call of a key in the file; if it cannot be found, record it as damaged."""
+        """Return the call of a key in the file; if its row is damaged, record that."""
         row = self._find.one(key)
         if row is None:
             self._note_damage(key)
@@ -190,7 +190,7 @@ class CallStore:
 
     def newest(self, role: str, most: int) -> Iterator[CallRecord]:
         """Yield the undamaged calls among the last stored ones of a role, in any order."""
-        stored = literal_column("rowid", Integer).desc()  # read from the end, not sorted
+        stored = literal_column("rowid", Integer).desc()  # reads from the end instead of sorting
         query = select(t.calls.c.key).where(t.calls.c.role == role).order_by(stored).limit(most)
         with self._engine.connect() as connection:
             keys = list(connection.scalars(query))
@@ -209,8 +209,8 @@ class CallStore:
 
         Args:
             record: The call.
-            reservation: What was put aside for it.
-            also: What is committed in the same transaction.
+            reservation: The reservation for it.
+            also: Writes to commit in the same transaction.
         """
         record = replace(record, paid_by=self._payer)
         row, texts = encode_record(record)
@@ -228,7 +228,7 @@ class CallStore:
             stored = await self.find(record.key)
             if stored == record:  # written before the connection was lost
                 return record
-            if reservation:  # it was paid for twice, once by each process
+            if reservation:  # paid for twice, once by each process
                 self.ledger.keep_as_spent(reservation, record.usd)
             return stored or record
         self._texts.update(new)
@@ -236,7 +236,7 @@ class CallStore:
         return record
 
     def is_in_flight(self, key: str) -> bool:
-        """Return whether somebody in this process has sent the request and has no answer yet."""
+        """Return whether this process has sent the request and has no answer yet."""
         return key in self._flights
 
     async def answer(
@@ -245,7 +245,7 @@ class CallStore:
         """Return the stored call, or send and commit it; also return which of these happened.
 
         Callers with the same key share one call. It continues if its callers are cancelled: it is
-        paid for, so its answer is kept.
+        paid for, so its answer is stored.
 
         Args:
             key: The key of the request.
@@ -264,7 +264,7 @@ class CallStore:
     async def _find_or_send(
         self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]], request: str
     ) -> tuple[CallRecord, Origin]:
-        """Return what `answer` does for the first caller with this key."""
+        """Return the result of `answer` for the first caller with this key."""
         if self._reads_remotely and (stored := await self.find(key, request)) is not None:
             return stored, "stored"
         return await send(), "sent"
@@ -272,7 +272,7 @@ class CallStore:
     def _end_flight(self, key: str, flight: "_Flight") -> None:
         del self._flights[key]
         if not flight.cancelled():
-            flight.exception()  # seen here, because its callers may all be gone
+            flight.exception()  # retrieved here, because its callers may all be gone
 
     # -- what was found out about models --------------------------------------------------------
 
@@ -285,7 +285,7 @@ class CallStore:
             return {name: value for name, value in connection.execute(query)}
 
     def learn(self, endpoint: str, model: str, found: dict[str, str]) -> None:
-        """Store what was learnt about a model."""
+        """Store what is known about a model."""
         rows = [
             {"endpoint": endpoint, "model": model, "name": name, "value": value}
             for name, value in found.items()

@@ -59,7 +59,7 @@ reservations = Table(
     Column("usd", Float, nullable=False),
     Column("made_at", String(40), nullable=False),
 )
-"""The worst case of each request that was sent and not settled."""
+"""The most that each request may cost that was sent and not settled."""
 batches = Table(
     "batches",
     metadata,
@@ -109,7 +109,7 @@ batch_requests = Table(
     Column("answer", LargeBinary, nullable=True),
     Column("usd", Float, nullable=True),
 )
-"""The questions that wait for a batch, or for their answer to be stored as a call."""
+"""The questions that wait for a batch or whose answers are not stored as calls yet."""
 abilities = Table(
     "abilities",
     metadata,
@@ -121,7 +121,7 @@ abilities = Table(
 """What is known about models."""
 Index("requests_by_batch", batch_requests.c.batch)
 Index("calls_by_payer", calls.c.paid_by, calls.c.usd)
-"""Holds all that the sum of a run is made of: the rows are large, and are left alone."""
+"""Contains all columns that a run's sum needs, so that the large rows are not read."""
 
 
 def _create_postgresql(connection: Connection) -> None:

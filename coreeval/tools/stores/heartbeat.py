@@ -1,7 +1,7 @@
-"""What a run's process knows of itself, and what the run has spent, without SQLAlchemy.
+"""The progress of a run's process, and the run's spending, read without SQLAlchemy.
 
-Importing SQLAlchemy takes longer than `status` may take. Only what is asked again and again while
-a run goes on is read so, and nothing is written.
+Importing SQLAlchemy takes longer than `status` may take. This module reads only what is requested
+repeatedly during a run, and writes nothing.
 """
 
 import os
@@ -56,7 +56,7 @@ class WorkerSnapshot:
     pid: int
     host: str
     ended: int = 0
-    """The number of samples that it has brought to the end of their phase."""
+    """The number of samples that have finished their phase in it."""
     per_second: float = 0.0
     """The number of calls answered per second over its last ten reports."""
     sent: int = 0
@@ -64,7 +64,7 @@ class WorkerSnapshot:
     age_s: float = 0.0
     """The seconds since its last report."""
     waits: tuple[Wait, ...] = ()
-    """What it waits for, in order of the precedence of their causes."""
+    """Its current waits, in order of the precedence of their causes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Spend:
     billed_usd: float
     """The cost of stored answers with a known price."""
     reserved_usd: float
-    """The worst case of requests in flight or with an unknown result."""
+    """The most that requests in flight or with an unknown result cost."""
     unpriced: int
     """The number of stored answers paid for at an unknown price."""
     budget_usd: float | None = None
@@ -82,7 +82,7 @@ class Spend:
 
 @dataclass(frozen=True, kw_only=True)
 class CostForecast:
-    """What a run will have spent in all at the end of its current stage, in US dollars."""
+    """The expected total spending of a run at the end of its current stage, in US dollars."""
 
     usd: float
     low_usd: float
@@ -167,7 +167,7 @@ equal."""
 
 
 class RowCursor(Protocol):
-    """What a statement has found; rows are read by position or by name."""
+    """The result of a statement; rows are read by position or by name."""
 
     def fetchone(self) -> Any:  # noqa: ANN401 - a row
         """Return the next row; None if there is none."""
@@ -203,7 +203,7 @@ def open_readonly(path: Path, *, what: str) -> Iterator[StoreReader]:
         RunError: the database cannot be used now.
     """
     if schema := find_schema(path):
-        from coreeval.tools.stores.postgresql import read_schema  # only then needed
+        from coreeval.tools.stores.postgresql import read_schema  # only needed for PostgreSQL
 
         with read_schema(schema, what=what) as reader:
             yield reader
@@ -239,8 +239,8 @@ def refuse_special_file(path: Path) -> None:
 def reading_uri(path: Path) -> str:
     """Return the URI that opens a database for reading.
 
-    SQLite creates a file of its own beside a database with a log, which fails if the folder is not
-    writable. In that case the database is opened as immutable, unless a log lies beside it.
+    SQLite creates a file beside a database with a log, which fails if the folder is not writable.
+    In that case the database is opened as immutable, unless a log is beside it.
     """
     fixed = not may_change(path) and not Path(f"{path}-wal").exists()
     return f"{path.resolve().as_uri()}?{'immutable=1' if fixed else 'mode=ro'}"
@@ -252,7 +252,7 @@ def may_change(path: Path) -> bool:
 
 
 class SpendingReader:
-    """A reader of a run's spending in the call store's ledger; it only adds what is new.
+    """A reader of a run's spending in the call store's ledger; it reads only new rows.
 
     Args:
         calls: The call store; if it does not exist, nothing was paid.
@@ -284,9 +284,9 @@ class SpendingReader:
     def _read(self) -> float:
         """Add up the rows since the last read; return the amount reserved."""
         with open_readonly(self._calls, what="the call store") as connection:
-            connection.execute("BEGIN")  # the sums are of one moment
+            connection.execute("BEGIN")  # all sums are at the same time
             (newest,) = connection.execute(_NEWEST).fetchone()
-            if newest < self._newest or not self._newest:  # rows were taken out, or the first look
+            if newest < self._newest or not self._newest:  # rows were deleted, or first read
                 found = connection.execute(PAID, {"payer": self._payer}).fetchone()
                 self._billed, self._unpriced = found
             elif newest > self._newest:

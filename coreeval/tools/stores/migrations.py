@@ -1,10 +1,10 @@
-"""How a store of an older CoreEval gets the tables of this one.
+"""Migrates stores of older CoreEval versions to the tables of this one.
 
-The first released versions are those of `places.STORE_VERSIONS` when 0.1.0 was published; there are
-steps from each of them on. A step runs in one transaction with those before and after it: a process
-that is killed leaves the store as it was. A process of the older version may be at work meanwhile,
-so that a step only adds: columns with a default, tables, indexes, triggers. What reads a store
-without opening it (`heartbeat.open_readonly`) relies on nothing that the first version lacks.
+The first released versions are those of `places.STORE_VERSIONS` when 0.1.0 was published; every
+later version has a step. All steps run in one transaction: a killed process leaves the store
+unchanged. A process of the older version may be running meanwhile, so steps only add: columns with
+a default, tables, indexes, triggers. Code that reads a store without opening it
+(`heartbeat.open_readonly`) uses only what the first version has.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,17 +15,17 @@ from sqlalchemy import Connection, text
 from coreeval.errors import RunCorrupt
 
 Migration = Callable[[Connection], None]
-"""Changes the tables of one version into those of the next, in SQLite and in PostgreSQL."""
+"""A function that changes the tables of one version to the next, in SQLite and PostgreSQL."""
 Migrations = Mapping[int, Migration]
-"""The steps of a store, each by the version that it starts from."""
+"""The steps of a store, by the version that each starts from."""
 _NONE: Final[Migrations] = {}
 
 
 def migrate(connection: Connection, found: int, wanted: int, steps: Migrations) -> None:
-    """Bring the tables of a store to this version, within the connection's transaction.
+    """Migrate the tables of a store to this version, within the connection's transaction.
 
     Args:
-        connection: The store, in a transaction that no other process can be in.
+        connection: The store, in a transaction that excludes other processes.
         found: The version that the store has; `refuse_version` says whether steps lead from it.
         wanted: The version to reach.
         steps: The steps from older versions.
@@ -39,7 +39,7 @@ def migrate(connection: Connection, found: int, wanted: int, steps: Migrations) 
 def refuse_version(
     found: object, wanted: int, steps: Migrations = _NONE, *, what: str, where: str
 ) -> None:
-    """Refuse a store that is not of this version and that no steps lead to it.
+    """Refuse a store of another version if no steps lead to this one.
 
     Args:
         found: The version that the store has.

@@ -1,8 +1,8 @@
-"""Where a store is: in its file, or in the PostgreSQL schema that a small file beside it names.
+"""The place of a store: its file, or the PostgreSQL schema named by a small file beside it.
 
-Callers know a store by the path of its file, such as RUN/run.db. If RUN/run.store.json lies there
-instead, the store is a schema of the database that `COREEVAL_STORE_URL` names. That file may come
-from elsewhere with a run's folder: it has no address, and only names of CoreEval's schemas.
+Callers know a store by the path of its file, such as RUN/run.db. If RUN/run.store.json exists
+instead, the store is a schema of the database that `COREEVAL_STORE_URL` names. That file may be
+foreign, like the run's folder: it contains no address, and can only name CoreEval's schemas.
 """
 
 import json
@@ -20,7 +20,7 @@ StoreKind = Literal["sqlite", "postgresql"]
 URL_VARIABLE: Final = "COREEVAL_STORE_URL"
 MARKER_ENDING: Final = ".store.json"
 STORE_VERSIONS: Final = {"the call store": 10, "run.db": 13}
-"""The version of the tables of each store, by its name for users."""
+"""The version of the tables of each store, by the store's name for users."""
 _SCHEMA = re.compile(r"coreeval_[a-z0-9_]{1,54}")
 _MOST_BYTES = 1000
 
@@ -31,12 +31,12 @@ def marker_of(path: Path) -> Path:
 
 
 def has_store(path: Path) -> bool:
-    """Return whether there is a store: its file, or the file that names its schema."""
+    """Return whether a store exists: its file, or the file that names its schema."""
     return path.exists() or marker_of(path).exists()
 
 
 def store_kind(path: Path) -> StoreKind | None:
-    """Return where a store is kept; None if there is none.
+    """Return where a store is; None if there is none.
 
     Raises:
         RunCorrupt: there are both kinds, or the file that names the schema is damaged.
@@ -75,7 +75,7 @@ def read_marker(marker: Path) -> str:
     """Return the schema that a file names.
 
     Raises:
-        RunCorrupt: it names none of CoreEval's.
+        RunCorrupt: it does not name a schema of CoreEval.
     """
     try:
         with marker.open("rb") as file:
@@ -96,7 +96,7 @@ def write_marker(path: Path, schema: str) -> None:
     """Write the file that names the schema of a store.
 
     Raises:
-        FileExistsError: another process was faster.
+        FileExistsError: another process has written it first.
     """
     told = json.dumps({"store": "postgresql", "schema": schema})
     draft = path.with_name(f"{schema}.tmp")
@@ -108,7 +108,7 @@ def write_marker(path: Path, schema: str) -> None:
 
 
 def name_schema(path: Path) -> str:
-    """Return a new name for the schema of a store, with its kind and the name of its folder."""
+    """Return a new name for a store's schema, with its kind and the name of its folder."""
     parts = (path.stem, path.resolve().parent.name, secrets.token_hex(6))
     plain = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_")[:20] for part in parts]
     return "_".join(["coreeval", *filter(None, plain)])

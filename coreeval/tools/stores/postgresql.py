@@ -1,7 +1,7 @@
-"""Connections to the PostgreSQL database that holds stores, and what its errors mean.
+"""Connections to the PostgreSQL database of the stores, and explanations of its errors.
 
-This module needs psycopg and no SQLAlchemy, so that `status` may use it. Passwords are in no
-message.
+This module needs psycopg but not SQLAlchemy, so that `status` may use it. No message contains a
+password.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import psycopg
 
 USE: Final = "use"
-"""The purpose of the lock of a process that uses a store."""
+"""The purpose of the lock that a process using a store holds."""
 PATIENCE_S: Final = 30.0
-"""The seconds that a store waits for a database that was reached before."""
+"""The seconds that a store waits for a database to which it was connected before."""
 _RETRY_S = 0.2
 _CONNECT_S = 10
 _SETTINGS: Mapping[str, object] = {
@@ -39,7 +39,7 @@ _SETTINGS: Mapping[str, object] = {
     "keepalives_count": 3,
     "tcp_user_timeout": int(PATIENCE_S * 1000),
 }
-"""Settings of connections; what the address says goes before them."""
+"""Settings of connections; those in the address take precedence."""
 _MOST_CHARS = 300
 RESUME: Final = "then resume the run: answers are kept"
 
@@ -49,13 +49,13 @@ class StoreUnreachable(RunError):
 
 
 class Connector:
-    """Connects to one schema; once it was reached, a lost database is waited for.
+    """Connects to one schema; after the first connection, it waits for a lost database.
 
     Args:
         server: The database.
-        schema: The schema whose tables are meant.
+        schema: The schema of the tables.
         what: The name of the store to show to users.
-        reading: Whether nothing is written, and all reads in a transaction see one moment.
+        reading: Whether connections only read, and all reads in a transaction see the same state.
     """
 
     def __init__(
@@ -69,10 +69,11 @@ class Connector:
         """Return a new connection.
 
         Args:
-            context: How psycopg exchanges values; None for its usual way.
+            context: How psycopg converts values; None for its default.
 
         Raises:
-            StoreUnreachable: the database cannot be reached; if it was before, for `PATIENCE_S`.
+            StoreUnreachable: the database cannot be reached, for `PATIENCE_S` if it was reached
+                before.
             RunError: it refuses the user.
         """
         import psycopg
@@ -95,7 +96,7 @@ class Connector:
         chosen = {
             "search_path": self.schema,
             "synchronous_commit": "on",
-            # what others have written before one's turn counts
+            # sees what others have committed before
             "default_transaction_isolation": r"read\ committed",
         }
         if self._reading:
@@ -109,7 +110,7 @@ class Connector:
         return {**_SETTINGS, **given}
 
     def explain(self, error: BaseException) -> RunError:
-        """Return a database's error as one that says what to do."""
+        """Convert a database's error to one that says what to do."""
         state = _state_of(error)
         said = " ".join(str(error).split())[:_MOST_CHARS]
         found = next((one for one in _MEANINGS if one.fits(state, said)), _other_meaning(state))
@@ -119,7 +120,7 @@ class Connector:
 
 
 def _state_of(error: BaseException) -> str | None:
-    """Return the code of an error; None if there is no connection, "" if it is psycopg's own."""
+    """Return the code of an error; None without a connection, "" for psycopg's own errors."""
     import psycopg
 
     if state := getattr(error, "sqlstate", None):
@@ -129,12 +130,12 @@ def _state_of(error: BaseException) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Meaning:
-    """What a database's error means for the user."""
+    """The meaning of a database's error for the user."""
 
     states: Sequence[str] = ()
     """The codes of the error."""
     words: Sequence[str] = ()
-    """Parts of its message, which alone is known of a refused connection."""
+    """Parts of its message; a refused connection has only a message."""
     kind: type[RunError] = RunError
     message: str
     hint: str
@@ -186,7 +187,7 @@ _MEANINGS: Final = (
 
 
 def _other_meaning(state: str | None) -> _Meaning:
-    """Return the meaning of an error that is no usual one."""
+    """Return the meaning of an error that is not in the table."""
     if state is None or state.startswith(("08", "57P")):
         hint = f"check that PostgreSQL is running and that {URL_VARIABLE} names it; {RESUME}"
         message = "{what} cannot be reached: {said}"
@@ -208,7 +209,7 @@ def lock_key(schema: str, purpose: str) -> int:
 
 
 class NamedRow(tuple[Any, ...]):
-    """A row by position and by name, as that of the standard library's sqlite3."""
+    """A row by position and by name, like a row of the standard library's sqlite3."""
 
     names: Sequence[str]
 
@@ -256,7 +257,7 @@ def _translate(statement: str) -> bytes:
 
 @contextmanager
 def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
-    """Open a store for reading inside the block; texts of JSON stay texts.
+    """Open a store for reading inside the block; JSON is returned as text.
 
     Raises:
         ConfigError: `COREEVAL_STORE_URL` is missing.
@@ -269,7 +270,7 @@ def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
 
 @contextmanager
 def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaReader]:
-    """Open a store for changes inside the block, while no other process uses it.
+    """Open a store for changes inside the block; no other process may be using it.
 
     If the block succeeds, its tables are rewritten without the rows that were deleted.
 

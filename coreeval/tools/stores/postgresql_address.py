@@ -1,7 +1,7 @@
-"""The address of the PostgreSQL database that holds stores, as the environment names it.
+"""The address of the PostgreSQL database of the stores, from the environment.
 
-An address whose password has a `/` or `@` that is not written as %XX reads as another one, in which
-the host or the database is a part of the password. Messages show both, so it is refused.
+If a password contains a `/` or `@` that is not written as %XX, a part of it is read as the host or
+the database. Messages show both, so such an address is refused.
 """
 
 import os
@@ -17,7 +17,7 @@ from coreeval.tools.stores.places import URL_VARIABLE
 
 _URL_HINT: Final = f"{URL_VARIABLE}=postgresql://USER:PASSWORD@HOST:5432/DATABASE"
 _PARTS = re.compile(r"\w+://(?:[^@/?]*@)?[^@/?]*(?:/[^@/?:]*)?(?:\?[^@?]*)?")
-"""An address with one `@` at most, before the host."""
+"""An address with at most one `@`, before the host."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class StoreServer:
     """The database that `COREEVAL_STORE_URL` names."""
 
     parameters: Mapping[str, Any] = field(repr=False)
-    """What libpq connects with; may have a password."""
+    """The connection parameters of libpq; may contain a password."""
 
     @property
     def place(self) -> str:
@@ -42,7 +42,7 @@ def read_server() -> StoreServer:
     """Return the database that `COREEVAL_STORE_URL` names.
 
     Raises:
-        ConfigError: the variable is missing or no address, or psycopg is not installed.
+        ConfigError: the variable is missing or is not an address, or psycopg is not installed.
     """
     url = os.environ.get(URL_VARIABLE, "").strip()
     if not url:
@@ -60,7 +60,7 @@ def read_server() -> StoreServer:
         parameters = conninfo_to_dict(url)
         if not _is_unmistakable(url, parameters):
             raise ValueError
-    except (psycopg.ProgrammingError, ValueError):  # its message may have the password
+    except (psycopg.ProgrammingError, ValueError):  # its message may contain the password
         raise ConfigError(
             f"{URL_VARIABLE} is not the address of a PostgreSQL database",
             where=URL_VARIABLE,
@@ -71,7 +71,7 @@ def read_server() -> StoreServer:
 
 
 def _is_unmistakable(url: str, parameters: Mapping[str, Any]) -> bool:
-    """Return whether no part of an address can be a piece of another one, such as the password."""
+    """Return whether no part of an address can belong to another part, such as the password."""
     told = {key: str(value) for key, value in parameters.items()}
     hosts, ports = (told.get(key, "").split(",") for key in ("host", "port"))
     return (

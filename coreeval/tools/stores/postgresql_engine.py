@@ -1,4 +1,4 @@
-"""Stores in PostgreSQL through SQLAlchemy: a schema for each, and its writer's session."""
+"""Stores in PostgreSQL through SQLAlchemy: the schema of each, and its writer's session."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROW_NUMBER: Final = "rowid"
-"""The column that numbers rows in the order of their writing, as SQLite does by itself."""
+"""The column that numbers rows in the order of writing, which SQLite does itself."""
 _SCHEMA_OPTION = "schema"
 _OWNER_OPTION = "store"
 """The path of a store, and its name for users."""
 _RETRY_S = 0.2
 LEAVING_S: Final = 2.0
-"""The most seconds until the server frees the lock of a connection that was closed."""
+"""The most seconds until the server releases the lock of a closed connection."""
 LockMode = Literal["none", "shared", "exclusive"]
 
 
@@ -72,12 +72,12 @@ def schema_of(engine: Engine) -> str:
 
 
 def open_postgresql(path: Path, name: str, schema: "Schema", *, what: str) -> Engine:
-    """Open the schema of a store; errors of its statements are told as what they are.
+    """Open the schema of a store; errors of its statements are explained.
 
     Args:
         path: The path by which the store is known.
         name: The name of its schema in the database.
-        schema: Its tables; those of an older version are brought to this one.
+        schema: Its tables; those of an older version are migrated to this one.
         what: The name of the store to show to users.
 
     Raises:
@@ -116,7 +116,7 @@ def _check_version(connection: Connection, name: str, schema: "Schema", what: st
 def create_postgresql_store(
     path: Path, *, what: str, version: int, create: Callable[[Connection], None]
 ) -> None:
-    """Make the schema of a new store, and write beside its path which one it is.
+    """Create the schema of a new store, and write its name into a file beside the path.
 
     Args:
         path: The path by which the store is known.
@@ -145,14 +145,14 @@ def create_postgresql_store(
         except OSError as error:
             with engine.begin() as connection:
                 connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
-            if not isinstance(error, FileExistsError):  # else another process has made one
+            if not isinstance(error, FileExistsError):  # otherwise another process has created one
                 raise
     finally:
         engine.dispose()
 
 
 def _connect_engine(path: Path, connector: Connector) -> Engine:
-    # The address has only what messages show: the connector makes the connections.
+    # The address contains only what messages show: the connector creates the connections.
     shown = URL.create(
         "postgresql+psycopg",
         database=connector.where,
@@ -186,10 +186,10 @@ def _connect_engine(path: Path, connector: Connector) -> Engine:
 
 
 def claim_store(connection: Connection) -> None:
-    """Make sure that the store of a connection may be changed; its writers wait meanwhile.
+    """Check that the store of a connection may be changed; its writers wait meanwhile.
 
     Raises:
-        RunStateError: the path by which it is known is in a copy of its folder.
+        RunStateError: the path that identifies it is in a copy of its folder.
     """
     path, what = connection.get_execution_options()[_OWNER_OPTION]
     claim_schema(_execute_in(connection), marker_of(path), what=what)
@@ -210,11 +210,11 @@ def _refuse_other_encoding(connection: Connection, what: str) -> None:
 
 
 def adapt_tables(metadata: MetaData, *, numbered: Collection[str] = ()) -> MetaData:
-    """Return tables for PostgreSQL that keep and order values as those for SQLite do.
+    """Return tables for PostgreSQL that store and order values like those for SQLite.
 
     Args:
         metadata: The tables for SQLite.
-        numbered: The tables that get the column `ROW_NUMBER`, which SQLite has by itself.
+        numbered: The tables that get the column `ROW_NUMBER`, which is built into SQLite.
     """
     adapted = MetaData()
     for table in metadata.sorted_tables:
@@ -240,16 +240,16 @@ def create_tables(connection: Connection, tables: MetaData) -> None:
 
 
 class WriterSession:
-    """The connection of a store's writer: if it is lost, a new one takes its place.
+    """The connection of a store's writer, which is replaced if it is lost.
 
-    All processes that write to a store take turns, from the first statement of a transaction to its
-    end: so rows are numbered in the order in which others see them, sums hold, and a check of the
-    budget sees all that was reserved before.
+    Only one process at a time has a write transaction on a store: so rows are numbered in the order
+    in which others see them, sums are correct, and a check of the budget sees all earlier
+    reservations.
 
     Args:
         engine: The database.
-        lock: The lock on the store that is held as long as the session.
-        on_lost: Called when a lost connection was replaced.
+        lock: The lock on the store that is held during the session.
+        on_lost: Called after a lost connection was replaced.
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class WriterSession:
         self._was_lost = False
 
     def hold(self, lock: LockMode) -> None:
-        """Take the lock on the store.
+        """Acquire the lock on the store.
 
         Raises:
             RunLocked: another process holds it.
@@ -273,7 +273,7 @@ class WriterSession:
         take_lock(self._connect(), lock)
 
     def claim(self) -> None:
-        """Make sure that this process may write to the store.
+        """Check that this process may write to the store.
 
         Raises:
             RunStateError: the store is known here by a copy of its folder.
@@ -282,13 +282,13 @@ class WriterSession:
         self.run(lambda _: None)
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Do work in one transaction; if the connection is lost, do it again on a new one.
+        """Do work in one transaction; if the connection is lost, repeat it on a new one.
 
-        The work must come to the same if it is done twice: the first may have been committed.
+        The work must be idempotent: the first attempt may have been committed.
 
         Raises:
-            StoreUnreachable: the database was away for `PATIENCE_S`.
-            RunLocked: another process has taken the store meanwhile.
+            StoreUnreachable: the database was unreachable for `PATIENCE_S`.
+            RunLocked: another process has locked the store meanwhile.
             RunStateError: the store is known here by a copy of its folder.
         """
         end = None
@@ -310,7 +310,7 @@ class WriterSession:
                 time.sleep(_RETRY_S)
 
     def close(self) -> None:
-        """Close the connection, which frees the lock."""
+        """Close the connection, which releases the lock."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.invalidate()
@@ -328,13 +328,13 @@ class WriterSession:
 
 
 def take_lock(connection: Connection, lock: LockMode, *, patience_s: float = LEAVING_S) -> None:
-    """Take a lock on the store of a connection, until the connection is closed.
+    """Acquire a lock on the store of a connection, until the connection is closed.
 
     Args:
         connection: A connection to the store.
         lock: The lock.
-        patience_s: The seconds to wait for it: the server may not know yet that a connection that
-            held it is gone.
+        patience_s: The seconds to wait for it: the server may not have noticed yet that the
+            previous holder's connection is gone.
 
     Raises:
         RunLocked: another process holds one that excludes it.

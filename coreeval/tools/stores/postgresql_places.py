@@ -1,8 +1,8 @@
-"""What a schema of PostgreSQL is: of which store and version, and to which folder it belongs.
+"""The record of a PostgreSQL schema: its store, version and folder.
 
-The schema records where the file that names it lies. A folder that was moved takes the schema with
-it; while the recorded file is still there, another one that names the schema is a copy, which may
-read it and not change it.
+The schema records the path of the file that names it. If the folder was moved, the new path is
+recorded; while the recorded file still exists, another file that names the schema is a copy,
+through which the schema may be read but not changed.
 """
 
 import os
@@ -15,7 +15,7 @@ from coreeval.errors import RunCorrupt, RunStateError
 from coreeval.tools.stores.places import URL_VARIABLE, read_marker
 
 Execute = Callable[[str, Mapping[str, object]], Any]
-"""Runs a statement with values for `:name`; what it returns has `fetchone`."""
+"""A function that runs a statement with values for `:name`; its result has `fetchone`."""
 _COMMENT = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :schema"
 TABLE: Final = "marker_place"
 _CREATE = f"CREATE TABLE {TABLE} (host TEXT NOT NULL, path BYTEA NOT NULL)"
@@ -70,7 +70,7 @@ def create_record(execute: Execute, marker: Path) -> None:
 
 
 def claim_schema(execute: Execute, marker: Path, *, what: str) -> None:
-    """Make sure that a schema may be changed by those who know it by a file.
+    """Check that a schema may be changed through a file that names it.
 
     Args:
         execute: Runs a statement in the schema, whose other writers wait meanwhile.
@@ -78,7 +78,7 @@ def claim_schema(execute: Execute, marker: Path, *, what: str) -> None:
         what: The name of the store to show to users.
 
     Raises:
-        RunStateError: the file is a copy of another one, which is or may be still there.
+        RunStateError: the file is a copy of another one, which exists or may exist.
     """
     found, here = execute(_RECORDED, {}).fetchone(), _describe(marker)
     if found is not None:
@@ -103,9 +103,9 @@ def _is_other(recorded: Path, marker: Path) -> bool:
         status = recorded.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:  # nobody can tell
+    except OSError:  # unknown, so it counts as another
         return True
-    if os.path.samestat(status, marker.stat()) and status.st_nlink == 1:  # a folder of two names
+    if os.path.samestat(status, marker.stat()) and status.st_nlink == 1:  # one folder, two paths
         return False
     try:
         return read_marker(recorded) == read_marker(marker)

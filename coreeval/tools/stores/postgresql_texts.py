@@ -1,8 +1,8 @@
-"""Texts as PostgreSQL has them: the character of code 0, which it has in none, is written as two.
+"""Encodes texts for PostgreSQL, which cannot store the character with code 0.
 
-The character of code 1 is the escape: code 0 is stored as 1 1, and code 1 as 1 2. So every text
-comes back as it was, different texts stay different and in the same order, and a part of a text is
-found if it is written the same way. In JSON both are written as its escapes.
+The character with code 1 is the escape: code 0 is stored as 1 1, and code 1 as 1 2. So every text
+is restored unchanged, different texts stay different and in the same order, and a part of a text is
+found if it is encoded too. JSON contains both as JSON escapes.
 """
 
 import json
@@ -21,21 +21,21 @@ _STORED_IN_JSON = re.compile(r"\\u0001\\u000([12])|\\.")
 
 
 def escape_text(text: str) -> str:
-    """Return a text as it is stored."""
+    """Return the stored form of a text."""
     if "\0" not in text and "\1" not in text:
         return text
     return _LOW.sub(lambda found: "\1" + chr(ord(found[0]) + 1), text)
 
 
 def restore_text(stored: str) -> str:
-    """Return the text that is stored so."""
+    """Return the text of a stored form."""
     if "\1" not in stored:
         return stored
     return _STORED.sub(lambda found: chr(ord(found[1]) - 1), stored)
 
 
 def dump_json(value: object) -> str:
-    """Return a value as JSON in which its texts are as they are stored."""
+    """Return a value as JSON with its texts in stored form."""
     told = json.dumps(value)
     if r"\u000" not in told:
         return told
@@ -47,7 +47,7 @@ def _escape_in_json(found: re.Match[str]) -> str:
 
 
 def restore_json(stored: str) -> str:
-    """Return the JSON that is stored so."""
+    """Return the JSON of a stored form."""
     if r"\u0001" not in stored:
         return stored
     return _STORED_IN_JSON.sub(_restore_in_json, stored)
@@ -63,7 +63,7 @@ def load_json(stored: str | bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def adapt_values(connection: "psycopg.Connection[Any]") -> None:
-    """Exchange values as SQLite does: sums are int or float, and texts may have any character."""
+    """Convert values as SQLite does: sums are int or float, and texts may have any character."""
     number, text, dumper = _adapters()
     connection.adapters.register_loader("numeric", number)
     connection.adapters.register_loader("text", text)
@@ -71,7 +71,7 @@ def adapt_values(connection: "psycopg.Connection[Any]") -> None:
 
 
 def keep_json_plain(connection: "psycopg.Connection[Any]") -> None:
-    """Return JSON as a text, as SQLite has it."""
+    """Return JSON as text, as in SQLite."""
     from psycopg.adapt import Loader
 
     class JsonTextLoader(Loader):

@@ -1,6 +1,6 @@
-"""Statements made into SQL once: what SQLAlchemy does at each execution is most of a write's time.
+"""Statements compiled to SQL once, since SQLAlchemy's work per execution dominates a write's time.
 
-The SQL and its placeholders still come from SQLAlchemy, for SQLite and for PostgreSQL.
+SQLAlchemy still generates the SQL and its placeholders, for SQLite and PostgreSQL.
 """
 
 import threading
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OnConflict = Literal["fails", "stays", "replaces"]
 Binder = Callable[[Any], Any]
-"""Converts a value for the database's driver."""
+"""A function that converts a value for the database's driver."""
 
 
 class InsertStatement:
@@ -58,7 +58,7 @@ class InsertStatement:
 
 
 class DeleteStatement:
-    """A delete of the rows with a value in a column; each row given has it by the column's name.
+    """A delete of the rows with a value in a column, given by the column's name.
 
     Args:
         engine: The database whose SQL dialect is used.
@@ -83,14 +83,14 @@ class DeleteStatement:
 class LookupStatement:
     """A select of one row by values, in the order of its placeholders.
 
-    It has its own connection, which sees other commits and keeps no transaction open between two
+    It has its own connection, which sees other commits and has no open transaction between two
     calls.
 
     Args:
         engine: The database.
         statement: The select.
-        as_stored: Whether values stay as the database has them, so that a checksum over them finds
-            every flipped bit; else they are converted by the types of their columns.
+        as_stored: Whether values are returned as stored, so that a checksum over them finds every
+            flipped bit; otherwise they are converted by the types of their columns.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class LookupStatement:
             return found
 
     def _fetch_again(self, values: Sequence[object]) -> Sequence[Any] | None:
-        """Ask through SQLAlchemy, which explains an error; a lost connection is made anew."""
+        """Query through SQLAlchemy, which explains errors; replace a lost connection."""
         try:
             return self._connection.exec_driver_sql(self._sql, values).fetchone()
         except StoreUnreachable:
@@ -147,8 +147,8 @@ class LookupStatement:
 
 
 def _find_reader(kind: "TypeEngine[Any]", dialect: Dialect) -> Binder | None:
-    """Return what converts a value of a column from what the driver returns; None if nothing."""
-    if isinstance(kind, Float):  # drivers return floats, and psycopg's dialect asks for more
+    """Return the function that converts a driver's value for a column; None if none is needed."""
+    if isinstance(kind, Float):  # drivers return floats, but psycopg's dialect adds a conversion
         return None
     return kind.dialect_impl(dialect).result_processor(dialect, None)
 
@@ -166,7 +166,7 @@ def _compile_insert(
 
 
 def _positional(driver: str) -> Dialect:
-    """Return a dialect whose statements take their values by position."""
+    """Return a dialect whose statements have positional placeholders."""
     url = URL.create(driver)
     kind: Callable[..., Dialect] = url.get_dialect()
     if url.get_backend_name() != "postgresql":

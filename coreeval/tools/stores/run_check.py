@@ -1,8 +1,8 @@
-"""Whether the rows of run.db are such as CoreEval makes.
+"""Checks whether CoreEval can have written the rows of run.db.
 
-A run may come from somebody else. To look at every row before each command would take longer than
-most commands, so this is looked at where one ended with a fault: rows that are not as they should
-be are the reason then, and where all are, it is a fault of CoreEval.
+A run may be from somebody else. Checking every row before each command would take longer than most
+commands, so the rows are checked after a command has failed: an invalid row is then the cause, and
+if all are valid, it is a bug in CoreEval.
 """
 
 import json
@@ -42,7 +42,7 @@ _MOST_CHARS = 200
 
 
 class _Note(TypedDict, total=False):
-    """The parts of a step's note that are read again."""
+    """The parts of a step's note that are read later."""
 
     evidence: dict[str, Rung]
     asked: list[dict[str, Any]]
@@ -102,7 +102,7 @@ _SHAPES: dict[Column[Any], TypeAdapter[Any]] = {
 """The types of the values inside columns, beyond the column's own type."""
 _MOMENTS = (t.results.c.ended_at, t.steps.c.started_at, t.stages.c.ended_at, t.heartbeat.c.at)
 _OWN = ", ".join(f"'{name}'" for name in (*ascii_uppercase, "unit", "tolerance", "program"))
-"""Fields that not every sample of a benchmark has: options by letter, and details of answers."""
+"""Fields that only some samples of a benchmark have: options by letter, and details of answers."""
 _ALL_KEYS = (
     "(SELECT group_concat(key) FROM (SELECT key FROM json_each({}) AS each ORDER BY key) AS k)"
 )
@@ -111,7 +111,7 @@ _IN_POSTGRESQL = {
     "group_concat(key)": "string_agg(key, ',')",
     "json_each(s.detail, '$.evidence') e": "json_each(s.detail -> 'evidence') e",
 }
-"""What PostgreSQL calls otherwise."""
+"""Terms with other names in PostgreSQL."""
 _OWN_KEYS, _FIRST_KEYS = (
     _KEYS.format(fields)
     for fields in ("s.fields", "(SELECT fields FROM samples ORDER BY seq LIMIT 1)")
@@ -171,7 +171,7 @@ _ODD_REFERENCES = {
         f"a row of {name} without a sample": f"""
             SELECT sample_id FROM {name} WHERE sample_id NOT IN {_IDS} LIMIT 1
         """
-        for name in ("verdicts", "predictions")  # calls outlive a sample that is taken down
+        for name in ("verdicts", "predictions")  # calls are kept if a sample is removed
     },
     "a list with missing samples": """
         SELECT l.sample FROM listing l LEFT JOIN samples s ON s.seq = l.seq AND s.id = l.sample
@@ -229,7 +229,7 @@ def find_odd_detail(stage: str, detail: object) -> str:
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table with the values as they are stored."""
+    """Yield the rows of a table with the values as stored."""
     there = is_postgresql(connection.engine)
     names = ", ".join(
         _as_stored(column) if there else f'"{column.name}"' for column in table.columns
@@ -241,7 +241,7 @@ def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
 
 
 def _as_stored(column: Column[Any]) -> str:
-    """Return an expression for what SQLite has in a column: JSON as a text."""
+    """Return an expression for a column's value in SQLite: JSON as text."""
     name = f'"{column.name}"'
     return f"CAST({name} AS TEXT) AS {name}" if isinstance(column.type, JSON) else name
 

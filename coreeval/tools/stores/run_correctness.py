@@ -1,8 +1,8 @@
-"""Which samples targets answered right and wrong in each arm, and their answers about one sample.
+"""The samples that targets answered right or wrong in each arm, and the answers about one sample.
 
-A narrow row for each target and sample is kept up by triggers, like the list of samples: so a
-filter such as "right on original, wrong on updated" takes milliseconds among 100,000 samples. A
-run.db of an earlier version lacks the table; there the same rows are counted from the answers.
+Triggers maintain a narrow row for each target and sample, like the list of samples: so a filter
+such as "right on original, wrong on updated" takes milliseconds for 100,000 samples. A run.db of an
+earlier version lacks the table; the same rows are then computed from the answers.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ CORRECTNESS: Final[tuple[Correctness, ...]] = get_args(Correctness)
 ARMS: Final[tuple[Arm, ...]] = get_args(Arm)
 _COUNTS: Final = tuple(f"{arm}_{end}" for arm in ARMS for end in ("right", "wrong"))
 own_metadata = MetaData()
-"""Apart from the other tables, because the step from version 12 creates these alone."""
+"""Separate from the other tables, because the step from version 12 creates only these."""
 correctness = Table(
     "correctness",
     own_metadata,
@@ -73,7 +73,7 @@ def _count(row: str, sign: str = "") -> list[str]:
 
 
 def _add(row: str, sign: str = "") -> str:
-    """Return a statement that adds an answer to the counts, or takes it back with the sign `-`."""
+    """Return a statement that adds an answer to the counts, or subtracts it with the sign `-`."""
     more = ", ".join(f"{name} = correctness.{name} + excluded.{name}" for name in _COUNTS)
     return f"""
     INSERT INTO correctness SELECT {row}.target, s.seq, {", ".join(_count(row, sign))}
@@ -83,7 +83,7 @@ def _add(row: str, sign: str = "") -> str:
 
 
 def _sum(row: str, sign: str = "") -> str:
-    """Return a statement that adds a row of counts to the sums, or takes it back."""
+    """Return a statement that adds a row of counts to the sums, or subtracts it."""
     key = ", ".join(("target", *_COUNTS))
     values = ", ".join(f"{row}.{name}" for name in ("target", *_COUNTS))
     return f"""
@@ -107,17 +107,17 @@ COUNT_ALL: Final = f"""
     FROM predictions p JOIN samples s ON s.id = p.sample_id
     WHERE p.source IN ({_SOURCES}) GROUP BY p.target, s.seq
 """
-"""Fills the table from the answers of a run.db that had none; triggers add up the sums."""
+"""Fills the table from the answers of a run.db without it; triggers compute the sums."""
 
 
 # -- filters --------------------------------------------------------------------------------------
 
 
 def select_answered(wanted: Mapping[Arm, Correctness], target: str | None) -> Select[tuple[int]]:
-    """Return the query for the numbers of samples that a target answered in such a way.
+    """Return the query for the numbers of samples that a target answered as given.
 
     Args:
-        wanted: By arm, how the answers are; all must hold for one target.
+        wanted: The correctness of the answers, by arm; one target must match all.
         target: The target; None for any.
     """
     rows = correctness.c
@@ -136,7 +136,7 @@ def _holds(arm: Arm, how: Correctness) -> ColumnElement[bool]:
 
 
 class ArmTally(Value):
-    """The samples of an arm that a target answered, by how."""
+    """The number of samples of an arm that a target answered, by correctness."""
 
     right: int
     wrong: int
@@ -144,12 +144,12 @@ class ArmTally(Value):
 
     @property
     def total(self) -> int:
-        """Return the number of samples with an answer that is no refusal."""
+        """Return the number of samples with an answer that is not a refusal."""
         return self.right + self.wrong + self.mixed
 
 
 class TargetTally(Value):
-    """How a target answered the samples of a run."""
+    """The correctness of a target's answers about the samples of a run."""
 
     target: str
     arms: dict[Arm, ArmTally]
@@ -161,7 +161,7 @@ class TargetTally(Value):
 
 
 SampleCorrectness = Mapping[str, Mapping[Arm, Correctness]]
-"""By target and arm; what was not answered is left out."""
+"""The correctness by target and arm, without unanswered ones."""
 
 
 class TargetAnswers:
@@ -171,14 +171,14 @@ class TargetAnswers:
         self._engine = engine
 
     def targets(self) -> list[str]:
-        """Return the targets with any answer, sorted."""
+        """Return the targets with answers, sorted."""
         with self._engine.connect() as connection:
             return list(_iter_targets(connection))
 
     def about(self, sample_id: str) -> list[Prediction]:
         """Return all answers about a sample, by target, arm and template.
 
-        They are looked up by the key of their table, of which the sample is the last part.
+        They are looked up by the key of their table, whose last part is the sample.
         """
         said = t.predictions.c
         with self._engine.connect() as connection:
@@ -196,7 +196,7 @@ class TargetAnswers:
         return sorted(found, key=lambda one: (one.target, places.index(one.source), one.template))
 
     def by_sample(self, seqs: Sequence[int]) -> Mapping[int, SampleCorrectness]:
-        """Return how samples were answered, by the sample's position in the benchmark."""
+        """Return the correctness of samples, by their positions in the benchmark."""
         rows = correctness.c
         found = dict[int, dict[str, dict[Arm, Correctness]]]()
         query = select(rows.target, rows.seq, *_states()).where(rows.seq.in_(seqs))
@@ -225,14 +225,14 @@ def _states() -> Iterator[ColumnElement[str]]:
 
 
 def _find_state(right: int, wrong: int) -> Correctness | None:
-    """Return how a target answered in an arm, by its number of right and of wrong answers."""
+    """Return a target's correctness in an arm, given its numbers of right and wrong answers."""
     if right > 0:
         return "mixed" if wrong > 0 else "right"
     return "wrong" if wrong > 0 else None
 
 
 def _build_tally(target: str, samples: Mapping[tuple[Correctness | None, ...], int]) -> TargetTally:
-    """Return the sums of a target, given its number of samples by their states in all arms."""
+    """Return the sums of a target, given its number of samples by state in all arms."""
     arms, moves = dict[Arm, ArmTally](), Counter[tuple[Correctness | None, ...]]()
     for place, arm in enumerate(ARMS):
         sums = Counter[Correctness | None]()
@@ -247,7 +247,7 @@ def _build_tally(target: str, samples: Mapping[tuple[Correctness | None, ...], i
 
 
 def _iter_targets(connection: Connection) -> Iterator[str]:
-    """Yield the targets, each found by one look into the key: distinct values would read it all."""
+    """Yield the targets, each found by one search in the key; DISTINCT would read all of it."""
     said, last = t.predictions.c.target, ""
     while (found := connection.scalar(select(func.min(said)).where(said > last))) is not None:
         yield found

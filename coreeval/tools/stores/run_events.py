@@ -1,4 +1,4 @@
-"""The news found for each sample, by event, and which of these events it was dealt."""
+"""The news found for each sample, by event, and the events assigned to it."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,23 +24,24 @@ class StoredEvent:
     key: str
     rung: Rung
     reports: tuple[str, ...]
-    """The ids of its reports, best first."""
+    """The ids of its articles, best first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewsSearch:
-    """What was found for a sample."""
+    """The search results of a sample."""
 
     asked: Sequence[Mapping[str, Any]]
     """The queries, with the number of results or the reason that there are none."""
     events: Sequence[StoredEvent]
-    """Best first."""
+    """The events found, best first."""
     need: str = ""
     """The kind of news that the sample needs, in words."""
     dealt: Sequence[str] | None = None
-    """The keys of the events that the sample may be offered; None before they are dealt."""
+    """The keys of the events that the sample may be offered; None before they are assigned."""
     passages: Mapping[str, str] | None = None
-    """By evidence id, what the sample is shown of articles; None before they are fetched."""
+    """The passages of articles shown to the sample, by evidence id; None before they are
+    fetched."""
 
 
 class RunEvents:
@@ -77,7 +78,7 @@ class RunEvents:
         return {key for (key,) in self._file.tuples(select(t.searches.c.sample_id))}
 
     def iter_wanted(self) -> Iterator[tuple[str, Sequence[str], Sequence[str] | None]]:
-        """Yield each searched sample with the keys of its events, best first, and those dealt."""
+        """Yield each searched sample with its event keys, best first, and those assigned."""
         known = t.searches.c
         for key, events, dealt in self._file.tuples(
             select(known.sample_id, known.events, known.dealt)
@@ -85,7 +86,7 @@ class RunEvents:
             yield key, [event for event, _, _ in events], dealt
 
     def deal(self, dealt: Mapping[str, Sequence[str]]) -> None:
-        """Store the events that samples were dealt, in one commit."""
+        """Store the events assigned to samples, in one commit."""
         rows = [{"sample": key, "keys": list(keys)} for key, keys in dealt.items()]
         known = t.searches.c
         write = update(t.searches).where(known.sample_id == bindparam("sample"))
@@ -94,19 +95,19 @@ class RunEvents:
                 connection.execute(write.values(dealt=bindparam("keys")), some)
 
     def list_without_passages(self) -> list[str]:
-        """Return the samples that were dealt events and whose articles were not fetched."""
+        """Return the samples with assigned events whose articles were not fetched."""
         known = t.searches.c
         query = select(known.sample_id).where(known.dealt.is_not(None), known.passages.is_(None))
         return [key for (key,) in self._file.tuples(query.order_by(known.sample_id))]
 
     async def add_passages(self, sample_id: str, passages: Mapping[str, str]) -> None:
-        """Store what a sample is shown of articles."""
+        """Store the passages of articles shown to a sample."""
         write = update(t.searches).where(t.searches.c.sample_id == sample_id)
         values = write.values(passages=dict(passages))
         await asyncio.wrap_future(self._file.submit([(values, None)]))
 
     def passages(self, sample_id: str) -> Mapping[str, str]:
-        """Return what a sample is shown of articles, by evidence id; empty if there is nothing."""
+        """Return the passages of articles shown to a sample, by evidence id, if any."""
         found = self.find(sample_id)
         return (found.passages if found else None) or {}
 

@@ -1,4 +1,4 @@
-"""What a report adds up of a run: how samples fared, what they cite, which of them stand out."""
+"""Figures of a run for its report: outcomes, cited evidence, and outstanding samples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import RunFile
 
 SampleFate = tuple[str, str, Outcome, Rung, str | None]
-"""The id, label name, outcome, rung and, if kept, release of a sample."""
+"""The id, label name, outcome, rung and, if it was kept, release of a sample."""
 MOST_RANKED = 20
 """The most samples named as outstanding by one measure."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceUse:
-    """A piece of evidence that accepted samples rest on."""
+    """A piece of evidence that accepted samples cite."""
 
     domain: str
     published_at: str
@@ -29,20 +29,20 @@ class EvidenceUse:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRank:
-    """A sample that stands out, and the number or time by which it does."""
+    """An outstanding sample, with the number or time that makes it so."""
 
     sample_id: str
     value: float | str
 
 
 class RunFigures:
-    """Totals over the samples of a run, and the ends of its rankings."""
+    """Totals over the samples of a run, and the top of its rankings."""
 
     def __init__(self, file: RunFile) -> None:
         self._file = file
 
     def fates(self) -> Iterator[SampleFate]:
-        """Stream how each sample ended, in the benchmark's order."""
+        """Stream the outcome of each sample, in the benchmark's order."""
         return self._file.tuples(
             select(
                 t.samples.c.id,
@@ -165,7 +165,7 @@ class RunFigures:
         return self._top_ranks(query, number.desc())
 
     def _top_ranks(self, query: Select[Any], order: ColumnElement[Any]) -> list[SampleRank]:
-        """Return the first rows of a query of ids and numbers; ties are in order of id."""
+        """Return the first rows of a query of ids and numbers; ties are ordered by id."""
         first = query.order_by(order, query.selected_columns[0]).limit(MOST_RANKED)
         return [SampleRank(sample_id=key, value=value) for key, value in self._file.tuples(first)]
 

@@ -1,7 +1,7 @@
-"""run.db as a file: opening it, reading rows, queueing writes, and what it took from a release.
+"""Opens run.db, reads its rows, queues writes, and stores the samples kept from a release.
 
-The evidence of samples that were kept from a release lies apart from what this run was offered,
-which is whole and comes first.
+The evidence of samples kept from a release is stored apart from the evidence of this run, which is
+complete and takes precedence.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,10 +53,10 @@ class RunFile:
         Args:
             path: The file.
             now: Returns the current time.
-            rests_on: The call store that its calls refer to, if the run is to be worked on.
+            rests_on: The call store that its calls refer to, if the run will be changed.
 
         Raises:
-            RunCorrupt: the file is damaged, of another version, or a link to one elsewhere.
+            RunCorrupt: the file is damaged, of another version, or a link to another file.
         """
         refuse_special_file(path)
         return cls(open_store(path, RUN_SCHEMA, what=_WHAT), now=now, rests_on=rests_on)
@@ -72,11 +72,11 @@ class RunFile:
         create_store(path, RUN_SCHEMA, what=_WHAT)
 
     def hold(self) -> None:
-        """Keep other processes from working on the run, if it is in PostgreSQL.
+        """Lock the run for this process, if it is in PostgreSQL.
 
         Raises:
             RunLocked: another process is using it.
-            RunStateError: the run is known here by a copy of its folder.
+            RunStateError: the folder that names the run here is a copy.
             RunError: the database cannot be used.
         """
         self._writer.hold("exclusive")
@@ -125,7 +125,7 @@ class RunFile:
         return self._writer.submit(writes, waited_for=waited_for)
 
     def note_failure(self, write: Future[int]) -> None:
-        """Keep the first failure of a queued write, to raise in the next call that waits."""
+        """Record the first failure of a queued write, to raise it in the next call that waits."""
         self.lost = self.lost or write.exception()
 
     def rows(self, query: Select[Any]) -> Iterator[Row]:
@@ -166,7 +166,7 @@ class RunFile:
 class _Inserts(dict[Table, InsertStatement]):
     """The statements that add or replace rows, by table.
 
-    Each is created when first used: readers need none.
+    Each is created on first use, since readers need none.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -184,7 +184,7 @@ class FirstResult:
     """A statement that stores a sample's result with its facts, unless the sample has a result."""
 
     joins_rows: ClassVar[bool] = False
-    """Its count says whether this process was first."""
+    """Its count shows whether this process was first."""
 
     def __init__(self, file: RunFile, facts: Sequence[Row]) -> None:
         self._file, self._facts = file, facts

@@ -1,8 +1,8 @@
-"""What happened on the way: steps with their calls and verdicts, evidence, and the train items.
+"""The history of a run: steps with their calls and verdicts, evidence, and train items.
 
-Train items are drawn from the train split and reworded. They are no part of the benchmark: no
-outcome, no arm and no count has them. Their ids begin with `train:`, so that steps, calls and
-answers about them lie beside those about samples.
+Train items are drawn from the train split and reworded. They are not part of the benchmark:
+outcomes, arms and counts exclude them. Their ids begin with `train:`, so that their steps, calls
+and answers can be stored beside those of samples.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from coreeval.tools.stores.run_tables import CallRow, StepNote, StepRecord, Trai
 from coreeval.tools.stores.sqlite import Row
 
 _KEPT_EVIDENCE = 8192
-"""Pieces of evidence that are kept in memory: those of a few hundred samples."""
+"""The most pieces of evidence kept in memory: those of a few hundred samples."""
 
 
 class RunHistory:
-    """The steps of the samples; nothing here decides how a sample ended.
+    """The steps of the samples, which do not determine how a sample ended.
 
     Args:
         file: The run's run.db.
@@ -39,7 +39,7 @@ class RunHistory:
         self._file = file
         self._carry_over = carry_over
         self._evidence = dict[str, Evidence]()
-        """Stored evidence that was read last, by id."""
+        """The evidence read last, by id."""
 
     def record(self, step: StepRecord) -> None:
         """Queue one step with its calls and verdicts; it is committed before any later result."""
@@ -84,7 +84,7 @@ class RunHistory:
         return dict(self._file.tuples(query))
 
     def verdict_counts(self, name: str) -> tuple[int, int]:
-        """Return the number of a name's verdicts on samples, and how many of them were negative."""
+        """Return the number of verdicts of a name on samples, and of the negative ones."""
         known = t.verdict_sums.c
         for passed, failed in self._file.tuples(
             select(known.passed, known.failed).where(known.name == name)
@@ -134,7 +134,7 @@ class RunHistory:
         )
 
     def count_users(self, sample_id: str) -> dict[str, int]:
-        """Return for each call of a sample, by key, how many samples of the run used it."""
+        """Return the number of samples that used each call of a sample, by key."""
         used, own = t.calls.c, t.calls.alias().c
         keys = select(own.key).where(own.sample_id == sample_id)
         query = (
@@ -155,7 +155,7 @@ class RunHistory:
             await asyncio.wrap_future(self._file.submit([write]))
 
     def insert_evidence(self, items: Iterable[Evidence]) -> Write | None:
-        """Return the statement that stores evidence; None if all of it is known to be stored."""
+        """Return the statement that stores evidence; None if all of it is stored already."""
         rows = [
             {"id": item.id, "body": item.model_dump(mode="json")}
             for item in items
@@ -164,7 +164,7 @@ class RunHistory:
         return (self._file.put[t.evidence], rows) if rows else None
 
     async def replace_evidence(self, items: Iterable[Evidence]) -> None:
-        """Store what was learnt of evidence since it was offered."""
+        """Store later changes of evidence."""
         writes: list[Write] = [
             (
                 update(t.evidence)
@@ -179,7 +179,7 @@ class RunHistory:
             self._evidence = {}
 
     async def load_evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        """Return what `evidence` does; it reads in a thread what is not in memory."""
+        """Return the same as `evidence`; what is not in memory is read in a thread."""
         known = self._find_kept(ids)
         if len(known) == len(set(ids)):
             return known
@@ -194,7 +194,7 @@ class RunHistory:
         return found | {evidence_id: each.evidence for evidence_id, each in told.items()}
 
     def _find_kept(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        kept = self._evidence  # which another thread may replace
+        kept = self._evidence  # another thread may replace it
         return {one: kept[one] for one in ids if one in kept}
 
     @cached_property
@@ -205,7 +205,7 @@ class RunHistory:
     def _read_evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
         if len(self._evidence) >= _KEPT_EVIDENCE:
             self._evidence = {}
-        kept = self._evidence  # if it is replaced while this reads, nothing old is kept
+        kept = self._evidence  # another thread may replace it during the read
         rows = filter(None, map(self._evidence_lookup.one, ids))
         items = [Evidence.model_validate(row["body"]) for row in rows]
         read = {item.id: item for item in items}

@@ -1,4 +1,4 @@
-"""What a run came to as a whole: outcomes, money, time, and why samples were left as they were."""
+"""The overview of a run: outcomes, cost, time, and why samples were not accepted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,21 +11,21 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_triggers import PENDING
 
 MOST_CAUSES = 200
-"""The most causes reported: endpoints word some failures differently each time."""
+"""The most causes reported, since endpoints may word a failure differently each time."""
 
 
 class CallSum(Value):
-    """The calls of one role to one model; a call shared by several samples counts once."""
+    """The calls of one role to one model; a call that several samples share counts once."""
 
     role: str
     model: str
     cached: bool
-    """Whether they were found in the call store, paid for by another run, rather than billed to
-    this one."""
+    """Whether they were found in the call store, paid for by another run, instead of billed to this
+    one."""
     calls: int
     prompt_tokens: int
     cached_tokens: int
-    """The prompt tokens that the provider had in its own cache."""
+    """The prompt tokens that were in the provider's own cache."""
     completion_tokens: int
     usd: float | None
     """The cost of the calls with a known price; None if no price is known."""
@@ -34,7 +34,7 @@ class CallSum(Value):
 
     @property
     def cached_share(self) -> float | None:
-        """The share of the prompt tokens that the provider had cached; None without any tokens."""
+        """The share of prompt tokens in the provider's cache; None without any tokens."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
 
 
@@ -120,7 +120,7 @@ _KIND = [t.listing.c[name] for name in t.KIND]
 _BY_KIND = select(
     *_KIND, func.count().label("samples"), func.min(t.listing.c.seq).label("first")
 ).group_by(*_KIND)
-"""Answered by an index that contains only these columns."""
+"""An index that contains only these columns answers it."""
 V = TypeVar("V", bound=Value)
 
 

@@ -1,4 +1,4 @@
-"""The samples of a run: as lists, filtered and sorted, and as states to compare runs by."""
+"""The samples of a run, as filtered and sorted lists and as states for comparing runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
@@ -38,7 +38,7 @@ SampleSort = Literal[
     "semantic_status", "ended_at",
 ]  # fmt: skip
 SORTS: tuple[SampleSort, ...] = get_args(SampleSort)
-"""The keys that a list can be sorted by; `order` is the benchmark's, which also breaks ties."""
+"""The sort keys of a list; `order` is the benchmark's order, which also breaks ties."""
 EXCERPT_CHARS = 160
 """The most characters of a sample's text in a list."""
 
@@ -74,13 +74,13 @@ class SampleFilter(Value):
 
     @property
     def answered(self) -> Mapping[Arm, Correctness] | None:
-        """Return how the target's answers are, by arm; None if any sample may be listed."""
+        """Return the required correctness by arm; None if any sample may be listed."""
         found = {arm: how for arm in ARMS if (how := getattr(self, f"on_{arm}"))}
         return None if self.target is None and not found else found
 
     @property
     def is_search(self) -> bool:
-        """Return whether other tables than the list are searched."""
+        """Return whether tables other than the list are searched."""
         return bool(self.text) or self.answered is not None
 
 
@@ -125,7 +125,7 @@ class ListRow(Value):
 
 
 class ListPlace(Value):
-    """A place in a sorted list: that of a sample, wherever it has moved since."""
+    """A sample's place in a sorted list, even if the sample has moved since."""
 
     seq: Position
     """The sample's position in the benchmark, which breaks ties."""
@@ -134,10 +134,10 @@ class ListPlace(Value):
 
     @classmethod
     def from_text(cls, text: str, sort: SampleSort) -> Self:
-        """Parse the text that `str` returns, of a list in this order.
+        """Parse the text from `str`, for a list in this order.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is not a place.
         """
         seq, _, key = text.partition(":")
         return cls(seq=int(seq), key=_sort_key(sort).type.python_type(key))
@@ -191,15 +191,15 @@ class SampleListing:
             chosen: The filter.
             sort: The sort key.
             descending: Whether the largest comes first.
-            offset: The number of samples before the page, which are read and passed over; the
-                shorter way is taken, from the beginning of the list or from its end.
+            offset: The number of samples before the page, which are read and skipped, from the
+                nearer end of the list.
             limit: The number of samples on the page.
-            after: The place that the page follows, instead of an offset.
-            before: The place that the page precedes, instead of an offset.
+            after: The place before the page, instead of an offset.
+            before: The place after the page, instead of an offset.
         """
         found = _select_matching(chosen, sort, self._engine)
         total = select(func.count()).select_from(found)
-        # A search reads many rows: once for both, the part and the total.
+        # A search reads many rows, so it runs once for the page and the total.
         together = [total.scalar_subquery()] if chosen.is_search else []
         query = select(found.c.seq, found.c.key, *together)
         with self._engine.connect() as connection:
@@ -284,7 +284,7 @@ def _conditions(chosen: SampleFilter, engine: Engine) -> Iterator[ColumnElement[
 
 
 def _searches(chosen: SampleFilter, engine: Engine) -> Iterator[Select[Any] | CompoundSelect[Any]]:
-    """Yield the queries for the numbers of samples by what other tables hold."""
+    """Yield the queries for the numbers of samples that other tables select."""
     if (answered := chosen.answered) is not None:
         yield select_answered(answered, chosen.target)
     if chosen.text:
@@ -366,7 +366,7 @@ _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
 
 ComparedSample = tuple[str, str, str, str | None, str | None]
 """The id, label, outcome, updated text and semantic text of a sample; texts are JSON as in the
-file or their digest, None if there is none in the arm. A tuple, since there are many."""
+file, or their digest, or None if the arm has none. A tuple, since there are many."""
 
 
 class SampleStates:

@@ -1,4 +1,4 @@
-"""Which samples have a text: by the index of trigrams where a run has one, else text by text."""
+"""Finds samples with a text: by a trigram index if the run has one, otherwise text by text."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from coreeval.tools.stores.sqlite import is_postgresql
 MOST_SEARCH_CHARS = 500
 """The most characters of a search text; SQLite takes patterns of at most 50,000 bytes."""
 TRIGRAM = 3
-"""The fewest characters of a search text that the index can be asked for."""
+"""The least characters of a search text for which the index is used."""
 RARE = 5
-"""A text that more than one in so many samples may have is looked for in all of them."""
+"""If more than one in this many samples may have the text, all samples are searched."""
 _index = table(SEARCH_INDEX, column("rowid"), column(SEARCH_INDEX))
 _unindexed = table(UNINDEXED, column("seq"))
 
@@ -22,8 +22,8 @@ _unindexed = table(UNINDEXED, column("seq"))
 def select_samples_with(part: str, engine: Engine) -> Select[tuple[int]] | CompoundSelect[int]:
     """Return the query for the numbers of the samples with a text; A to Z match in either case.
 
-    The index only narrows the choice: each text that it finds is read, so the answer is the same
-    with and without it. Samples that have not ended, or only now, are not in it, and all are read.
+    The index only preselects samples, whose texts are then read, so the result is the same with and
+    without it. Samples that have not ended or have just ended are not in it, and are all read.
 
     Args:
         part: A part of an id, of a text in any arm, or of a reason; the first `MOST_SEARCH_CHARS`
@@ -46,7 +46,7 @@ def _has_part(part: str, engine: Engine) -> ColumnElement[bool]:
     words = t.sought.c.text
     if is_postgresql(engine):
         return words.icontains(part, autoescape=True)
-    if "\0" in part:  # where a pattern of LIKE ends
+    if "\0" in part:  # a LIKE pattern would end there
         return func.instr(func.lower(words), func.lower(part)) > 0
     return words.contains(part, autoescape=True)
 
@@ -60,7 +60,7 @@ def _has_index(engine: Engine) -> bool:
 
 
 def _is_rare(ended: Select[Any], engine: Engine) -> bool:
-    """Return whether it takes less time to read the samples found one by one than to read all."""
+    """Return whether reading the samples found one by one is faster than reading all."""
     most = select(func.coalesce(func.max(t.sought.c.seq), 0) // RARE).scalar_subquery()
     some = select(func.count()).select_from(ended.limit(most + 1).subquery())
     with engine.connect() as connection:

@@ -1,6 +1,6 @@
-"""The run store: samples, how each ended, and what happened on the way.
+"""The run store: the samples, their results, and the history of the run.
 
-A row in `results` is the truth about a sample; everything else tells the story.
+A row in `results` determines how a sample ended; the other tables are its history.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ from coreeval.tools.stores.run_tables import (
 )
 
 _KEPT_SAMPLES = 1024
-"""Samples that are kept in memory: more than samples in flight and in their batches of labels."""
+"""The most samples kept in memory: more than those in flight and in their batches of labels."""
 BenchmarkRow = Sample | BadRow | ReleaseSample
 
 
@@ -61,7 +61,7 @@ class RunStore(RunFile):
     def __init__(self, engine: Engine, *, now: Clock, rests_on: Path | None = None) -> None:
         super().__init__(engine, now=now, rests_on=rests_on)
         self._samples = dict[str, Sample]()
-        """Samples that were read last, by id; they never change."""
+        """The samples read last, by id; they never change."""
         self.carry_over = RunCarryOver(self)
         self.history = RunHistory(self, self.carry_over)
         self.train = RunTrain(self)
@@ -87,9 +87,9 @@ class RunStore(RunFile):
     # -- samples --------------------------------------------------------------------------------
 
     def add_samples(self, rows: Iterable[BenchmarkRow], *, limit: int | None = None) -> None:
-        """Store samples and bad rows from a stream, up to `limit` samples, in one commit.
+        """Store up to `limit` samples and the bad rows from a stream, in one commit.
 
-        A sample that is kept from a release is stored with its result.
+        A sample kept from a release is stored with its result.
         """
         with self.engine.begin() as connection:
             for chunk in chunks(_first_samples(rows, limit), CHUNK):
@@ -119,7 +119,7 @@ class RunStore(RunFile):
         return read
 
     async def load_sample(self, sample_id: str) -> Sample:
-        """Return what `sample` does; it reads in a thread what is not in memory."""
+        """Return the same as `sample`; what is not in memory is read in a thread."""
         if (known := self._samples.get(sample_id)) is not None:
             return known
         return await asyncio.to_thread(self.sample, sample_id)
@@ -164,8 +164,8 @@ class RunStore(RunFile):
     async def commit(self, result: Result) -> bool:
         """Store the result of a sample durably: a kill after the return does not undo it.
 
-        Return whether it was stored: if the sample has a result, such as that of another process
-        which took it over, that one stays as it is.
+        Return whether it was stored: an existing result, such as one of another process that took
+        over the sample, is not replaced.
 
         Raises:
             RunCorrupt: the store is damaged, which includes earlier steps that could not be

@@ -1,4 +1,4 @@
-"""The tables of run.db, and the records that go into and come out of them."""
+"""The tables of run.db, and the records that are stored in them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +26,7 @@ StepNote = tuple[str, str, dict[str, Any]]
 """The id of a sample, a node, and the detail of its step."""
 
 TARGET_SUBJECT = "target "
-"""With the name of a target behind it, the `sample_id` of steps that put questions to it."""
+"""The prefix of the `sample_id` of steps that ask a target, followed by the target's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +176,7 @@ searches = Table(
     Column("passages", JSON(none_as_null=True)),
 )
 """The news found for each sample, by event; `dealt` has the events that it may be offered, and
-`passages` what it is shown of articles, by evidence id."""
+`passages` the passages of articles shown to it, by evidence id."""
 steps = Table(
     "steps",
     metadata,
@@ -240,7 +240,7 @@ predictions = Table(
     Column("version", String, nullable=False),
     Column("right", Boolean),
     Column("score", Float),
-    sqlite_with_rowid=False,  # it is large, and mostly key
+    sqlite_with_rowid=False,  # it is large and consists mostly of its key
 )
 stages = Table(
     "stages",
@@ -305,7 +305,7 @@ listing = Table(
     Column("tokens", WIDE_INTEGER, nullable=False),
     Column("seconds", Float, nullable=False),
 )
-"""A narrow row for each sample; this table and those below are kept up by triggers (run_sums.py).
+"""A narrow row for each sample; triggers maintain this table and those below (run_triggers.py).
 """
 sought = Table(
     "sought",

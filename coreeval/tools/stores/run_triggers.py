@@ -1,14 +1,13 @@
-"""What run.db keeps up by itself: a narrow row for each sample, and sums of calls, steps, verdicts.
+"""Triggers of run.db that maintain a narrow row per sample, and sums of calls, steps and verdicts.
 
-What it keeps of the answers of targets is in `run_correctness`.
+Those for the answers of targets are in `run_correctness`.
 
-Verdicts are those about samples: what a judge said of train items tells nothing of the benchmark.
+Only verdicts on samples count: those on train items say nothing about the benchmark.
 
-Triggers do it, in the transaction of whatever changes: who writes a step or a result needs not
-know of it, and what a resumed run writes again or a retried one drops is taken back. That makes a
-page out of 100,000 samples, and the figures of 700,000 calls, a matter of milliseconds
-(benchmarks/viewer.py). Samples that were not accepted are grouped by their cause: the reason in
-few enough words.
+The triggers run in the transaction of each change: code that writes a step or a result need not
+know of them, and they also undo what a resumed run rewrites or a retried one deletes. So a page
+from 100,000 samples, and the figures of 700,000 calls, take milliseconds (benchmarks/viewer.py).
+Samples that were not accepted are grouped by their cause: a short form of the reason.
 """
 
 import re
@@ -31,7 +30,7 @@ MOST_CAUSE_CHARS = 90
 _SAID = re.compile(
     r"(?P<address>https?://[^\s'\"()]+)|'[^']*'|\"[^\"]*\"|\([^)]{0,400}\)|\d+[.,]\d+|\d{4,}"
 )
-"""Parts of a message that differ between samples: quoted words, remarks, measures; and addresses,
+"""Parts of a message that differ between samples: quoted words, remarks, measures; also addresses,
 which are kept."""
 _NOT_FOUND = re.compile(
     r"(?:(?:no_news|not_covered|throttled|rejected|unavailable)(?:, )?)+(?= for )"
@@ -43,8 +42,7 @@ def cause_of(outcome: str, reason: str) -> str:
     """Return the cause that a sample shares with others of its outcome; "" if it was accepted.
 
     For a rejection, this is the first check or judge that failed it; for a failure, the message
-    without quoted text; if a model gave the reason in its own words, the question that it was
-    asked.
+    without quoted text; for a reason in a model's own words, the question to the model.
     """
     if outcome.startswith("rejected"):
         return reason.partition(":")[0][:MOST_CAUSE_CHARS]
@@ -170,8 +168,8 @@ _UNLIST_RESULT = f"""
 SEARCH_INDEX: Final = "sought_index"
 """An FTS5 table in SQLite files with the trigrams of `sought.text` for samples that have ended.
 
-It holds no text and no positions: it only says which samples may have a text. To add each sample
-with its result would take six times as long as to add many at once, so heartbeats do it; until
+It has no texts and no positions: it only shows which samples may have a text. Adding each sample
+with its result would take six times as long as adding many at once, so heartbeats add them; until
 then the sample's number is in `unindexed`. A file without both tables, such as one of an earlier
 version, is searched text by text.
 """
@@ -188,7 +186,7 @@ _QUEUE_RESULT = f"""
     INSERT INTO {UNINDEXED} SELECT seq FROM samples
     WHERE id = NEW.sample_id AND seq NOT IN (SELECT seq FROM {UNINDEXED});
 """
-"""Without OR IGNORE: a trigger takes over how the statement that fires it handles conflicts."""
+"""Without OR IGNORE: a trigger inherits the conflict handling of the statement that fires it."""
 _UNINDEX_RESULT = f"""
     INSERT INTO {SEARCH_INDEX} ({SEARCH_INDEX}, rowid, text)
     SELECT 'delete', seq, text FROM sought
@@ -201,7 +199,7 @@ _INDEX_NEXT = f"""
     DELETE FROM {UNINDEXED} WHERE seq IN {_NEXT};
 """
 PURGE_INDEX: Final = f"INSERT INTO {SEARCH_INDEX} ({SEARCH_INDEX}) VALUES ('optimize')"
-"""Rewrites the index without what was deleted from it, which otherwise stays for a while."""
+"""Rewrites the index without deleted entries, which otherwise stay for a while."""
 
 
 @cache
@@ -255,7 +253,7 @@ def _create_postgresql(connection: Connection) -> None:
 
 
 def _add_correctness(connection: Connection) -> None:
-    """Add what version 13 knows of the answers of targets, without any row."""
+    """Add the tables of version 13 for the answers of targets, without any rows."""
     if connection.dialect.name == "postgresql":
         from coreeval.tools.stores.postgresql_engine import adapt_tables, create_tables
 
@@ -266,7 +264,7 @@ def _add_correctness(connection: Connection) -> None:
 
 
 def _count_answers(connection: Connection) -> None:
-    """Bring a store from version 12 to 13."""
+    """Migrate a store from version 12 to 13."""
     _add_correctness(connection)
     connection.exec_driver_sql(run_correctness.COUNT_ALL)
 
@@ -290,7 +288,7 @@ _EACH_VALUE = re.compile(
 
 
 def _in_postgresql(then: str) -> str:
-    """Return what a trigger does as PostgreSQL has it: only what it says of JSON differs."""
+    """Return a trigger's body for PostgreSQL, in which only the JSON functions differ."""
     joined = (
         r"(SELECT string_agg(value, chr(10)) FROM json_each_text("
         r"CASE WHEN json_typeof(\1) = 'object' THEN \1 END))"

@@ -1,6 +1,6 @@
-"""What every store shares: opening a database and making its tables.
+"""Opens the database of a store and creates its tables.
 
-All statements go through SQLAlchemy Core. What PostgreSQL needs is in `postgresql_engine`.
+All statements go through SQLAlchemy Core. The PostgreSQL part is in `postgresql_engine`.
 """
 
 import sqlite3
@@ -39,9 +39,9 @@ from coreeval.tools.stores.places import find_schema
 
 Row = dict[str, Any]
 WIDE_INTEGER = Integer().with_variant(BigInteger(), "postgresql")
-"""An integer of 64 bits, as SQLite has it."""
+"""An integer of 64 bits, as in SQLite."""
 BUSY_MS = 10_000
-"""How long a connection waits for another one's lock, in milliseconds."""
+"""The milliseconds that a connection waits for another one's lock."""
 CACHE_KIB = 256
 """The cache of each of a run's half dozen connections, in KiB; SQLite's default of 2,000 fills up
 within a minute, and the system's own cache is as fast (benchmarks/trivial_nodes.py)."""
@@ -93,13 +93,13 @@ def _leave_flushing(connection: sqlite3.Connection, _record: object) -> None:
 
 @dataclass(frozen=True)
 class Schema:
-    """The tables of a database; each change is a new version, with a step from the one before."""
+    """The tables of a database; each change is a new version, with a step from the previous one."""
 
     version: int
     create: Callable[[Connection], None]
     """Creates the tables of a new file."""
     create_postgresql: Callable[[Connection], None] | None = None
-    """Creates those of a new schema in PostgreSQL; None if they are only kept in files."""
+    """Creates those of a new schema in PostgreSQL; None if the store is always a file."""
     migrations: Migrations = field(default_factory=dict)
     """The steps from each released version to the next; none yet."""
 
@@ -146,7 +146,7 @@ def create_store(path: Path, schema: Schema, *, what: str) -> None:
 
 
 def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str = REPAIR) -> None:
-    """Create the tables of a new database, or bring those of an older version to this one.
+    """Create the tables of a new database, or migrate those of an older version to this one.
 
     Args:
         engine: The database.
@@ -161,7 +161,7 @@ def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str =
     try:
         _prepare(engine, schema, what, repair)
     except CoreEvalError:
-        engine.dispose()  # nobody gets the store, so nobody could close it
+        engine.dispose()  # the caller does not get the store, so it cannot close it
         raise
 
 
@@ -184,7 +184,7 @@ def _prepare(engine: Engine, schema: Schema, what: str, repair: str) -> None:
 
 
 def _opening_hint(path: Path, problem: str) -> str:
-    """Return what users can do about a database that cannot be opened."""
+    """Return advice for users about a database that cannot be opened."""
     if "locked" in problem:
         return BUSY
     return COPYING if path.exists() and not may_change(path) else OPENING
@@ -201,7 +201,7 @@ def _create_once(connection: Connection, schema: Schema, what: str, repair: str)
     else:
         _refuse_foreign(connection, what)
     _begin(connection)
-    version = _version(connection, what, repair)  # another process may have been faster
+    version = _version(connection, what, repair)  # another process may have created them
     if version:
         migrate(connection, version, schema.version, schema.migrations)
         return
@@ -214,7 +214,7 @@ def _refuse_readonly(connection: Connection, what: str, where: str) -> None:
     """Refuse a database of an older version in a place where it cannot be changed.
 
     Raises:
-        RunError: it is a file that this process may not write.
+        RunError: this process may not write the file.
     """
     if connection.dialect.name == "sqlite" and not may_change(Path(where)):
         raise RunError(
