@@ -1,1 +1,1 @@
-"""Texts of articles: from a user's files, from CC-NEWS, and from the page itself where allowed."""
+"""Texts of articles: from a user's files, from CC-NEWS, and from the page itself if allowed."""

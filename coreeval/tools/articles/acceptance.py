@@ -1,4 +1,4 @@
-"""Whether a text is the body of the wanted article: its length, title, language, date, no wall."""
+"""Checks that a text is the wanted article's body, by its length, title, language and date."""
 
 import re
 import unicodedata
@@ -29,7 +29,7 @@ LEAST_TITLE_SHARE: Final = 0.3
 """The least share of the title's content words that the text must contain (own choice)."""
 _LEAST_TITLE_WORDS: Final = 2
 _TITLE_REACH: Final = 5000
-"""The number of characters of a text in which the title's words are sought (own choice)."""
+"""The number of characters of a text that are searched for the title's words (own choice)."""
 _SHORT: Final = 2500
 """The number of characters below which a phrase of a wall counts: an article may quote one."""
 _WALL = re.compile(
@@ -55,14 +55,14 @@ _NEAR: Final = (
     frozenset({"no", "nb", "nn", "da"}), frozenset({"hr", "bs", "sr"}), frozenset({"id", "ms"}),
     frozenset({"cs", "sk"}), frozenset({"gl", "pt", "es"}),
 )  # fmt: skip
-"""Languages that are mistaken for each other."""
+"""Languages that may be mistaken for each other."""
 _UNSPACED: Final = frozenset({"zh", "ja", "th", "ko"})
-"""Languages whose words are not separated by spaces, or change their endings."""
+"""Languages whose words are not separated by spaces, or have changing endings."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundText:
-    """A text that may be the wanted one, whichever source it is from."""
+    """A text from any source that may be the wanted one."""
 
     source: TextSource
     url: str
@@ -101,7 +101,7 @@ def _objections(found: FoundText, wanted: WantedText) -> Iterator[tuple[WhyNoTex
 
 
 def _ban(found: FoundText) -> Iterator[tuple[WhyNoText, str]]:
-    """Yield why a text must not be used, whatever it says."""
+    """Yield why a text must not be used, regardless of its content."""
     if found.opted_out:
         yield "opted_out", "the page's metadata"
     if _FORBIDDING.search(found.licence):
@@ -114,7 +114,7 @@ def _ban(found: FoundText) -> Iterator[tuple[WhyNoText, str]]:
 
 
 def _find_wall(found: FoundText) -> str:
-    """Return the words of a wall in a short text of a page; files of a user have none."""
+    """Return a wall's words in a short text of a page; a user's files have none."""
     if found.source == "file" or len(found.text) >= _SHORT:
         return ""
     match = _WALL.search(found.text) or _WALL.search(found.title)

@@ -1,7 +1,7 @@
-"""Which addresses a page may be fetched from: public ones only, checked where the socket is made.
+"""Limits pages to public IP addresses, checked when the socket is created.
 
-A name may resolve to an address of this network, also at the second look, so that the check is
-made of the very address to which the socket will connect.
+A name may resolve to an address of this network, even only at the second lookup, so the address to
+which the socket connects is checked.
 """
 
 import socket
@@ -28,7 +28,7 @@ class NotPublic(OSError):
 
 
 def is_public_address(address: str) -> bool:
-    """Return whether an IP address is public; of one that contains others, these are checked."""
+    """Return whether an IP address is public, and so are any addresses inside it."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
@@ -41,7 +41,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _contained(address: IPv4Address | IPv6Address) -> tuple[IPv4Address, ...]:
-    """Return the IPv4 addresses inside an IPv6 address that leads to them."""
+    """Return the IPv4 addresses that an IPv6 address contains and leads to."""
     if isinstance(address, IPv4Address):
         return ()
     inside = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
@@ -51,19 +51,19 @@ def _contained(address: IPv4Address | IPv6Address) -> tuple[IPv4Address, ...]:
 
 
 def is_web_address(url: str) -> bool:
-    """Return whether a URL is http or https, has a host and holds no password."""
+    """Return whether a URL is http or https, has a host and has no password."""
     try:
         found = URL(url)
         url.encode()
         urlsplit(url)
         has_host = bool(found.host)  # decodes a name in another script
-    except (ValueError, TypeError, IndexError):  # also UnicodeError; yarl looks behind a last @
+    except (ValueError, TypeError, IndexError):  # also UnicodeError; yarl looks after the last @
         return False
     return found.scheme in ("http", "https") and has_host and "@" not in found.raw_authority
 
 
 def join_address(base: str, reference: str) -> str:
-    """Return the address that a page names; "" if it is none, which `is_web_address` refuses."""
+    """Return an address from a page; "" if it is invalid, which `is_web_address` refuses."""
     try:
         return urljoin(base, reference)
     except ValueError:
@@ -73,11 +73,11 @@ def join_address(base: str, reference: str) -> str:
 def new_connector(
     check: CheckAddress = is_public_address, resolver: AbstractResolver | None = None
 ) -> aiohttp.TCPConnector:
-    """Return a connector that makes sockets to allowed addresses only.
+    """Return a connector that creates sockets only to allowed addresses.
 
     Args:
         check: Returns whether an address is allowed.
-        resolver: Finds the addresses of a host; the default is the system's.
+        resolver: Finds the addresses of a host; the system's resolver by default.
     """
 
     def make_socket(info: aiohttp.AddrInfoType) -> socket.socket:

@@ -1,4 +1,4 @@
-"""An article's text, or the reason why a piece of evidence stays a headline or a description."""
+"""An article's text, or the reason that only a headline or a description is available."""
 
 import hashlib
 from collections import Counter
@@ -13,7 +13,8 @@ from coreeval.tools.gdelt.page_text import without_unseen
 
 TextSource = Literal["file", "ccnews", "web"]
 DateSource = Literal["stated", "estimated", "file", "feed"]
-"""Who tells the date: the page's metadata; htmldate, from the page; the user's file; the feed."""
+"""The source of the date: the page's metadata; htmldate, from the page; the user's file; the
+feed."""
 WhyNoText = Literal[
     "not_wanted", "not_found", "taken_down", "licence", "forbidden", "robots_unknown", "opted_out",
     "address", "host_busy", "daily_cap", "out_of_time", "unreachable", "refused", "gone",
@@ -51,7 +52,7 @@ LASTING: Final[frozenset[WhyNoText]] = frozenset(get_args(WhyNoText)) - {
     "not_wanted", "not_found", "licence", "robots_unknown", "host_busy", "daily_cap", "out_of_time",
     "unreachable",
 }  # fmt: skip
-"""Reasons that hold for a while, so that a page with one of them is not fetched again at once."""
+"""Reasons that stay valid for a while, so that such pages are not fetched again immediately."""
 MOST_CHARACTERS: Final = 200_000
 """The most characters of a text; a longer one is cut at a line (own choice; news has 3,400)."""
 
@@ -70,12 +71,12 @@ class ArticleText(Value):
     published_at: datetime
     date_source: DateSource
     published_precision: Precision
-    """`exact` where the page or the user's file states the date; else as the evidence has it."""
+    """`exact` if the page or the user's file states the date; otherwise that of the evidence."""
     language: str
     """The ISO 639-1 code; `und` if unknown."""
     source: TextSource
     licence: str = ""
-    """The licence as stated; empty if none is."""
+    """The licence as stated; empty if none is stated."""
     depth: Literal["article"] = "article"
     was_cut: bool = False
     """Whether the text was longer than `MOST_CHARACTERS`."""
@@ -84,33 +85,33 @@ class ArticleText(Value):
 
 
 class NoText(Value):
-    """Why there is no text."""
+    """The reason that there is no text."""
 
     id: str
     reason: WhyNoText
     depth: Literal["headline", "description"]
-    """What there is instead."""
+    """The text that is available instead."""
     detail: str = ""
-    """What was found, such as a status or a date; the host may have chosen the words."""
+    """The details, such as a status or a date; the words may be the host's."""
     stated_at: datetime | None = None
     """The date that the page states, if that is the reason."""
 
 
 class TextRetrieval(Value):
-    """What was found for a list of evidence."""
+    """The results for a list of evidence."""
 
     by_id: dict[str, ArticleText | NoText]
     """The result for each evidence id."""
     notes: tuple[str, ...] = ()
-    """What the user should be told, a sentence each."""
+    """Notes for the user, one sentence each."""
 
     def count_reasons(self) -> Counter[WhyNoText]:
-        """Return how many items have no text, by reason."""
+        """Return the number of items without a text, by reason."""
         missing = (item for item in self.by_id.values() if isinstance(item, NoText))
         return Counter(item.reason for item in missing)
 
     def count_sources(self) -> Counter[TextSource]:
-        """Return how many items have a text, by source."""
+        """Return the number of items with a text, by source."""
         found = (item for item in self.by_id.values() if isinstance(item, ArticleText))
         return Counter(item.source for item in found)
 
@@ -143,7 +144,7 @@ class WantedText:
 
 
 def to_wanted(item: Evidence) -> WantedText:
-    """Return what is searched for a piece of evidence."""
+    """Return the article to search for a piece of evidence."""
     return WantedText(
         id=item.id,
         url=item.url,

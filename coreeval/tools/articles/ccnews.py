@@ -1,7 +1,7 @@
-"""Pages in WARC files of Common Crawl's CC-NEWS on disk, read by fastwarc.
+"""Reads pages from WARC files of Common Crawl's CC-NEWS on disk, with fastwarc.
 
-A file is read once for its index: the headers of its records alone. Wanted pages are then read at
-their places, those whose URL and time of crawl are right.
+A file is read once for its index, which needs only the headers of its records. Then wanted pages
+with the right URL and crawl time are read at their positions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _CUT_OFF: Final = "it ends in the middle of a record"
 
 @dataclass(frozen=True, slots=True)
 class ArchivedPage:
-    """A page of an archive, or the reason why it is not used."""
+    """A page of an archive, or the reason that it is not used."""
 
     key: str
     url: str
@@ -37,7 +37,7 @@ class ArchivedPage:
 
 
 def scan_records(path: Path, tally: FileTally) -> Iterator[Entry]:
-    """Yield the places of a file's pages; what comes before damage is kept.
+    """Yield the positions of a file's pages; those before any damage are kept.
 
     Raises:
         OSError: the file cannot be opened.
@@ -92,7 +92,7 @@ def _is_cut_off(path: Path, last: Entry) -> bool:
 
 
 def choose_captures(entries: Sequence[Entry], published: dict[str, datetime | None]) -> list[Entry]:
-    """Return for each wanted page the first capture that is not older than the article."""
+    """Return, for each wanted page, the first capture that is not older than the article."""
     chosen = dict[str, Entry]()
     for entry in sorted(entries, key=lambda each: (each.seen, each.at)):
         date = published.get(entry.key)
@@ -103,10 +103,10 @@ def choose_captures(entries: Sequence[Entry], published: dict[str, datetime | No
 
 
 def read_pages(path: Path, entries: Sequence[Entry]) -> Iterator[ArchivedPage]:
-    """Yield the pages at some places of a file.
+    """Yield the pages at some positions of a file.
 
     Raises:
-        KnowledgeError: the file cannot be read any more.
+        KnowledgeError: the file can no longer be read.
     """
     try:
         with open_file(path) as file:

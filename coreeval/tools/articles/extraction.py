@@ -1,7 +1,7 @@
-"""Reading pages in processes of their own, each page with limits on processor time and memory.
+"""Reads pages in separate processes, with limits on processor time and memory for each page.
 
-A page is untrusted, and lxml is C: a page that takes too long, or makes its process fail, costs
-that process and no more. A process ends when its input is closed, however this one ends.
+A page is untrusted, and lxml is C: a page that takes too long or crashes affects only its process.
+A process ends when its input is closed, even if this process is killed.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ MOST_PROCESSES: Final = 4
 
 
 class _Task(Value):
-    """The line that announces a page."""
+    """The line before a page."""
 
     url: str
     size: int
@@ -45,7 +45,7 @@ class NotExtracted(Exception):
 
 
 class PageReaders:
-    """A pool of processes that read pages; a process is started when it is needed.
+    """A pool of processes that read pages; processes are started on demand.
 
     Args:
         most: The most processes.
@@ -61,7 +61,7 @@ class PageReaders:
         """Read one page.
 
         Raises:
-            NotExtracted: it takes too long or too much memory, or it makes the reader fail.
+            NotExtracted: it takes too long or too much memory, or the reader fails.
             RunError: no process can be started.
         """
         async with self._slots, self._process() as process:
@@ -69,7 +69,7 @@ class PageReaders:
 
     @asynccontextmanager
     async def _process(self) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Yield a process; it is ended if the block fails, since its answer may still come."""
+        """Yield a process; end it if the block fails, since its answer may still arrive."""
         process = self._idle.pop() if self._idle else await self._start()
         try:
             yield process
@@ -100,14 +100,14 @@ class PageReaders:
 
 
 LIMIT_VARIABLE: Final = "COREEVAL_PAGE_LIMIT_S"
-"""The environment variable that tells a process its limit."""
+"""The environment variable with a process's limit."""
 
 
 _KEPT_VARIABLES: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG")
 
 
 def _environment(limit_s: int) -> dict[str, str]:
-    """Return the environment of a process, which needs no keys."""
+    """Return the environment of a process, without keys."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return {**kept, "OPENBLAS_NUM_THREADS": "1", LIMIT_VARIABLE: str(limit_s)}
 
@@ -154,8 +154,8 @@ class _Wire:
 
 
 def serve() -> None:
-    """Read the pages that arrive on standard input, and write what they say to standard output."""
-    import resource  # not on Windows, where other modules need not fail
+    """Read pages from standard input, and write the results to standard output."""
+    import resource  # not on Windows, where importing other modules must work
 
     wire = _Wire(sys.stdin.buffer, sys.stdout.buffer)
     sys.stdout = sys.stderr

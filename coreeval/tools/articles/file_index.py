@@ -1,6 +1,6 @@
-"""Where the articles of large files are: an index by evidence id, so that a file is read once.
+"""An index of the articles in large files by evidence id, so that a file is read once.
 
-The index holds hashes and positions, and no text. It is made again when a file changes.
+The index has hashes and positions, but no texts. It is rebuilt when a file changes.
 """
 
 import json
@@ -33,25 +33,26 @@ _PATIENCE_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The place of an article in a file."""
+    """The position of an article in a file."""
 
     key: str
     """The evidence id of the article's URL."""
     at: int
-    """The byte at which it begins, unpacked in a file of JSON lines, packed in a WARC file."""
+    """The byte at which it begins: decompressed in a file of JSON lines, compressed in a WARC
+    file."""
     seen: int = 0
-    """When the page was crawled, in seconds since 1970; 0 if the file does not say."""
+    """The crawl time of the page in seconds since 1970; 0 if the file does not state it."""
 
 
 @dataclass
 class FileTally:
-    """What was found in a file."""
+    """The counts of a file."""
 
     rows: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     """The number of rows that cannot be used, by reason."""
     damage: str = ""
-    """Why the file could not be read to its end."""
+    """The reason that the file could not be read to its end."""
 
 
 Scan = Callable[[Path, FileTally], Iterator[Entry]]
@@ -64,7 +65,7 @@ class FileIndex:
     path: Path
 
     def ensure(self, file: Path, scan: Scan) -> FileTally:
-        """Index a file unless that has been done since its last change.
+        """Index a file unless it is already indexed since its last change.
 
         Raises:
             KnowledgeError: the file cannot be read, or the index cannot be written.
@@ -80,7 +81,7 @@ class FileIndex:
             raise self._unusable(error) from None
 
     def find(self, files: Sequence[Path], keys: Sequence[str]) -> dict[Path, list[Entry]]:
-        """Return the places of articles in indexed files, in the order of each file.
+        """Return the positions of articles in indexed files, in the order of each file.
 
         Raises:
             KnowledgeError: the index cannot be read.
@@ -139,11 +140,11 @@ class FileIndex:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    if path.is_symlink():  # SQLite would write into what it leads to
+    if path.is_symlink():  # SQLite would write into the link's target
         path.unlink()
     database = sqlite3.connect(path, timeout=_PATIENCE_S)
     try:
-        database.execute("PRAGMA journal_mode = WAL")  # who searches need not wait for who indexes
+        database.execute("PRAGMA journal_mode = WAL")  # searches do not wait for indexing
         database.executescript(_TABLES)
     except sqlite3.Error:
         database.close()

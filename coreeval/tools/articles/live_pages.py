@@ -1,7 +1,7 @@
 """Fetching a page from its host, if the host allows it.
 
-One connection to a host at a time, no cookies, no proxy, no redirect that is not checked like the
-first address, and nothing that would get around a paywall or a block.
+A host gets one connection at a time, without cookies or proxy. Redirects are checked like the first
+address. Paywalls and blocks are never bypassed.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class NotFetched(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page as its host sent it, unpacked."""
+    """A page as sent by its host, decompressed."""
 
     url: str
     body: bytes
@@ -102,7 +102,7 @@ class LivePages:
     """The pages of hosts.
 
     Args:
-        config: How politely hosts are asked.
+        config: The limits on requests to hosts.
         session: The session of `open_session`.
         robots: The rules of sites.
         paces: The paces of hosts.
@@ -121,10 +121,10 @@ class LivePages:
 
         Args:
             url: The address of the page.
-            until: The time of the event loop after which nothing is asked.
+            until: The event loop's time after which no request is sent.
 
         Raises:
-            NotFetched: the page is not there, not allowed, or not a page.
+            NotFetched: the page does not exist, is not allowed, or is not a page.
             KnowledgeError: the pace of requests cannot be kept.
         """
         for _ in range(MOST_REDIRECTS + 1):
@@ -135,7 +135,7 @@ class LivePages:
         raise NotFetched("redirects", f"more than {MOST_REDIRECTS}")
 
     async def _visit(self, url: str, until: float) -> _Reply:
-        """Ask one host for one page, in its turn."""
+        """Request one page from one host, in its turn."""
         if not is_web_address(url):
             raise NotFetched("address", "not a web address without a password")
         host = (urlsplit(url).hostname or "").lower()
@@ -155,7 +155,7 @@ class LivePages:
     async def _ask(
         self, host: str, url: str, rules: RobotsRules, until: float
     ) -> tuple[_Reply, float]:
-        """Return an answer, and the seconds of the pause that the host asks for."""
+        """Return an answer, and the seconds of the pause that the host requests."""
         refused = await self.paces.turn(host, until - _time())
         if refused:
             raise NotFetched(refused)
@@ -193,7 +193,7 @@ class LivePages:
         """Send one request, and read its answer within the limits.
 
         Raises:
-            NotFetched: no answer arrives in time, or it is not one that can be used.
+            NotFetched: no answer arrives in time, or it cannot be used.
         """
         timeout = aiohttp.ClientTimeout(total=self.config.timeout_s)
         try:
@@ -267,15 +267,15 @@ def _explain(error: Exception) -> NotFetched:
 
 
 async def _read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) -> bytes:
-    """Return an unpacked body.
+    """Return a decompressed body.
 
     Args:
-        response: The response, whose body is still packed.
-        most: The most bytes, packed and unpacked.
-        cut: Whether a longer body is cut; else it is an error.
+        response: The response, whose body is still compressed.
+        most: The most bytes, compressed and decompressed.
+        cut: Whether a longer body is cut; otherwise it is an error.
 
     Raises:
-        NotFetched: the body is too long, or packed in another way than was asked for.
+        NotFetched: the body is too long, or its compression was not requested.
     """
     packed = bytearray()
     async for piece in response.content.iter_any():
@@ -289,7 +289,7 @@ async def _read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) 
 
 
 def _unpack(packed: bytes, encoding: str, most: int) -> bytes:
-    """Unpack at most one byte more than the limit."""
+    """Decompress at most one byte more than the limit."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
         return packed

@@ -1,4 +1,4 @@
-"""How often a host is asked: pauses between pages, longer ones that it asks for, a daily cap.
+"""Limits requests to hosts: pauses between pages, requested longer pauses, and a daily cap.
 
 Each host has a small file, which all processes of a workspace share. Its name is a hash, since a
 host may be named after a person.
@@ -20,7 +20,7 @@ from coreeval.schema import Value
 from coreeval.tools.articles.article_text import WhyNoText
 
 PATIENCE_S: Final = 60.0
-"""The longest pause that is waited for; a host that asks for a longer one is left alone."""
+"""The longest pause that a request waits for; hosts that ask for longer ones are skipped."""
 LONGEST_PAUSE_S: Final = 24 * 3600.0
 """The longest pause that is obeyed."""
 _LOCK_S: Final = 10.0
@@ -28,7 +28,7 @@ _DAY_S: Final = 24 * 3600
 
 
 class HostRecord(Value):
-    """What is remembered of a host; times are seconds since 1970."""
+    """The record of a host; times are seconds since 1970."""
 
     next_at: float = 0.0
     """The time of the next request."""
@@ -44,7 +44,7 @@ class HostPaces:
     """The paces of all hosts.
 
     Args:
-        folder: Where the hosts' files are.
+        folder: The folder of the hosts' files.
         most_a_day: The most pages of a host on one day (UTC).
         busy_s: The seconds for which a request may occupy a host.
         clock: Returns the seconds since 1970.

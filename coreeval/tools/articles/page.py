@@ -1,6 +1,6 @@
-"""Reading a news page: its text by trafilatura, and what its metadata state.
+"""Reads a news page: its text with trafilatura, and its metadata.
 
-A page is untrusted: `extraction.py` calls this in a process with limits of its own.
+A page is untrusted: `extraction.py` calls this in a separate process with limits.
 """
 
 import json
@@ -17,13 +17,13 @@ from coreeval.tools.gdelt.page_text import clean_text
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
 
 MOST_PAGE_BYTES: Final = 5 << 20
-"""The most bytes of a page, packed and unpacked: 5 MiB."""
+"""The most bytes of a page, compressed and decompressed: 5 MiB."""
 _MOST_TAGS: Final = 500
-"""The most tags of a kind that are looked at (own choice)."""
+"""The most tags of one kind that are read (own choice)."""
 _MOST_SCRIPT: Final = 1 << 20
 """The most characters of a script of metadata that are searched (own choice)."""
 _LANGUAGE_SAMPLE: Final = 3000
-"""The number of characters by which a language is recognised."""
+"""The number of characters for recognising a language."""
 _PUBLISHED = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
 _NOT_FREE = re.compile(r'"isAccessibleForFree"\s*:\s*"?false"?', re.IGNORECASE)
 _DATE_NAMES: Final = (
@@ -37,7 +37,7 @@ _TDM: Final = "tdm-reservation"
 
 
 class PageReading(Value):
-    """What a page says."""
+    """The content of a page."""
 
     text: str = ""
     was_cut: bool = False
@@ -49,17 +49,17 @@ class PageReading(Value):
     stated_at: datetime | None = None
     """The publication time in the page's metadata."""
     estimated_at: datetime | None = None
-    """The publication day by htmldate, if the metadata state none."""
+    """The publication day from htmldate, if the metadata state none."""
     opted_out: bool = False
     """Whether the metadata forbid text mining."""
     paywalled: bool = False
-    """Whether the metadata say that the article is not free."""
+    """Whether the metadata state that the article is not free."""
     problem: str = ""
-    """Why the page could not be read; empty if it could."""
+    """The reason that the page could not be read; empty if it could."""
 
 
 def read_page(body: bytes, url: str) -> PageReading:
-    """Return what a page says; an empty reading if it is not HTML."""
+    """Return the content of a page; an empty reading if it is not HTML."""
     from trafilatura import extract, load_html
 
     tree = load_html(body[:MOST_PAGE_BYTES])
@@ -87,7 +87,7 @@ def read_page(body: bytes, url: str) -> PageReading:
 # -- metadata -------------------------------------------------------------------------------------
 
 Tree = Any
-"""A tree of lxml, which has no types."""
+"""An lxml tree, which has no types."""
 
 
 def _metadata(tree: Tree) -> Mapping[str, str]:

@@ -1,8 +1,8 @@
-"""Whether a site allows its pages to be read for text mining: its robots.txt.
+"""Checks in a site's robots.txt whether its pages may be read for text mining.
 
 RFC 9309: without a file everything is allowed; a file that cannot be reached forbids everything.
-Besides the rules for CoreEval and for all agents, those for the agents that collect texts for
-language models are obeyed: a publisher who shuts them out does not want this use.
+Besides the rules for CoreEval and for all agents, those for agents that collect texts for language
+models are obeyed: a publisher that excludes them does not want this use.
 """
 
 import re
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROBOTS_LIFE_S: Final = 24 * 3600.0
 """The seconds for which a file is kept (RFC 9309 §2.4)."""
 UNKNOWN_LIFE_S: Final = 3600.0
-"""The seconds for which a file that could not be read is not asked for again (own choice)."""
+"""The seconds for which a file that could not be read is not requested again (own choice)."""
 MOST_ROBOTS_BYTES: Final = 500 << 10
 """The number of bytes of a file that are read; the rest is ignored (RFC 9309 §2.5)."""
 MINING_AGENTS: Final = ("GPTBot", "CCBot", "ClaudeBot", "Google-Extended")
@@ -35,14 +35,14 @@ _RESERVED: Final = re.compile(
 )
 """Lines by which a publisher reserves the use of texts for language models."""
 LONGEST_DELAY_S: Final = 300.0
-"""The longest crawl delay that is obeyed; a host that wants a longer one is left alone."""
+"""The longest crawl delay that is obeyed; hosts with a longer one are skipped."""
 
 
 class RobotsFile(Value):
-    """What a site answered when it was asked for its robots.txt."""
+    """A site's answer to the request for its robots.txt."""
 
     state: Literal["rules", "none", "unknown"]
-    """There are rules; there is no file; the file could not be read."""
+    """Whether there are rules, there is no file, or the file could not be read."""
     text: str = ""
     read_at: float = 0.0
 
@@ -52,7 +52,7 @@ class RobotsRules:
     """The rules of a site.
 
     Args:
-        state: How the rules are known.
+        state: The state of the file.
         parsed: The rules, if there is a file.
         agent: The name by which robots.txt files address CoreEval.
         reserved: Whether a line of the file reserves text mining.
@@ -64,7 +64,7 @@ class RobotsRules:
     reserved: bool = False
 
     def objection(self, url: str) -> tuple[WhyNoText, str] | None:
-        """Return why a page must not be read, with the agent that may not; None if it may be."""
+        """Return why a page must not be read, with the excluded agent; None if it may be."""
         if self.state == "unknown":
             return "robots_unknown", ""
         if self.parsed is None:
@@ -81,7 +81,7 @@ class RobotsRules:
         return None
 
     def delay_s(self) -> float:
-        """Return the seconds between two requests that the site asks for; 0 if it asks for none."""
+        """Return the seconds between two requests that the site requests; 0 if it requests none."""
         if self.parsed is None:
             return 0.0
         asked = (self.parsed.crawl_delay(agent) for agent in (self.agent, "*"))
@@ -93,7 +93,7 @@ class RobotsFiles:
     """The robots.txt files of sites, each read once a day.
 
     Args:
-        cache: Where the files are kept.
+        cache: The cache of the files.
         agent: The name by which they address CoreEval.
         clock: Returns the seconds since 1970.
     """
@@ -136,7 +136,7 @@ def _key(origin: str) -> str:
 
 
 def decode_robots(body: bytes) -> str:
-    """Return the text of a robots.txt without a line that was cut off."""
+    """Return the text of a robots.txt without a truncated last line."""
     if len(body) >= MOST_ROBOTS_BYTES:
         body = body[:MOST_ROBOTS_BYTES].rpartition(b"\n")[0]
     return body.decode("utf-8", errors="replace").removeprefix("\ufeff")

@@ -1,7 +1,7 @@
-"""The texts of articles from all sources in turn: cache, files, CC-NEWS, and the page itself.
+"""Gets texts of articles from all sources in turn: cache, files, CC-NEWS, and the page itself.
 
-`open_articles` is what the rest of CoreEval uses. Bodies are kept in a private cache that expires
-and that `coreeval takedown` searches; they are part of no run and no release.
+The rest of CoreEval uses `open_articles`. Bodies are stored in a private cache, which expires and
+which `coreeval takedown` searches; they are not part of runs or releases.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ from coreeval.tools.gdelt.rows import find_files, host_of
 from coreeval.tools.json_cache import JsonCache
 
 CACHE_NAME: Final = "articles"
-"""The name of the private cache among the caches of a workspace."""
+"""The name of the private cache in the caches of a workspace."""
 MOST_HOSTS: Final = 16
-"""The most hosts that are asked at the same time (own choice)."""
+"""The most hosts that are queried at the same time (own choice)."""
 PAGES_AT_ONCE: Final = 8
 """The most pages of an archive that are in memory at the same time (own choice)."""
 REASON_LIFE_S: Final = 24 * 3600.0
@@ -65,7 +65,7 @@ Refuses = Callable[[str], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """What tests replace: which addresses are allowed, name resolution, and time."""
+    """The parts that tests replace: allowed addresses, name resolution, and time."""
 
     check: CheckAddress = is_public_address
     resolver: AbstractResolver | None = None
@@ -157,7 +157,7 @@ class ArticleTexts:
     """A lock for each page that is being fetched, so that it is fetched once."""
 
     async def fetch_texts(self, items: Sequence[Evidence]) -> TextRetrieval:
-        """Return for each piece of evidence its article's text, or the reason why there is none.
+        """Return, for each piece of evidence, its article's text or the reason that there is none.
 
         Raises:
             KnowledgeError: a file cannot be read, or the pace of requests cannot be kept.
@@ -214,7 +214,7 @@ class ArticleTexts:
     # -- files ------------------------------------------------------------------------------------
 
     async def _places(self, search: _Search, files: Sequence[Path]) -> dict[Path, list[Entry]]:
-        """Return where the articles are that are still wanted."""
+        """Return the positions of the articles that are still wanted."""
         return (
             await asyncio.to_thread(self.index.find, files, list(search.pending)) if files else {}
         )
@@ -245,7 +245,7 @@ class ArticleTexts:
     # -- pages ------------------------------------------------------------------------------------
 
     async def _fetch_pages(self, search: _Search, live: LivePages) -> None:
-        """Fetch pages: those of one host one after the other, several hosts at the same time."""
+        """Fetch pages, one at a time from each host, and from several hosts at the same time."""
         until = asyncio.get_running_loop().time() + self.config.deadline_s
         by_host, places = defaultdict[str, list[WantedText]](list), asyncio.Semaphore(MOST_HOSTS)
         for wanted in search.pending.values():
@@ -315,7 +315,7 @@ def _to_found(reading: PageReading, url: str, source: TextSource) -> FoundText:
 
 
 def _expand(paths: Sequence[str], endings: tuple[str, ...]) -> list[Path]:
-    """Return the files that are named, and those in named folders that have a right ending.
+    """Return the named files, and those in named folders with an accepted ending.
 
     Raises:
         KnowledgeError: a path does not exist.
@@ -342,7 +342,7 @@ def _describe_tally(file: Path, tally: FileTally, rows: str) -> Iterator[str]:
 
 
 def check_packages() -> None:
-    """Check early that what reads articles is installed.
+    """Check early that the packages for reading articles are installed.
 
     Raises:
         UsageError: a package of the extra `articles` is missing.
@@ -364,12 +364,12 @@ async def open_articles(
     """Yield the texts of articles; usable in the event loop that opened them.
 
     Args:
-        config: Where texts come from.
-        depth: How much of an article is wanted; without `article`, nothing is read.
+        config: The sources of texts.
+        depth: How much of an article is wanted; nothing is read unless it is `article`.
         caches: The folder of a workspace's caches.
         refuses: Returns whether a text must not be used.
         network: The addresses that are allowed, name resolution, and time.
-        readers: What reads pages; the default is processes with limits.
+        readers: The reader of pages; by default, processes with limits.
 
     Raises:
         UsageError: a package of the extra `articles` is missing.

@@ -1,7 +1,7 @@
-"""Articles in JSON lines that a user has: one object a line with `url` and `text`.
+"""Reads a user's articles from JSON lines: one object per line with `url` and `text`.
 
-`title`, `published_at`, `language`, `publisher` and `licence` are read where they are there. A file
-may be packed by gzip. A line that is no article is counted by its reason.
+`title`, `published_at`, `language`, `publisher` and `licence` are optional. A file may be gzipped.
+Lines that are not articles are counted by reason.
 """
 
 import io
@@ -30,7 +30,7 @@ from coreeval.tools.gdelt.words import language_code
 MOST_LINE: Final = 16 << 20
 """The most bytes of a line; a longer one is counted and skipped (own choice)."""
 LONGEST_LICENCE: Final = 10_000
-"""The most characters of a licence: a whole text of terms may stand there (own choice)."""
+"""The most characters of a licence, which may be a full text of terms (own choice)."""
 FORM: Final = '{"url": "https://…", "text": "…", "title": "…", "published_at": "2026-10-05"}'
 """The form of a line, as named in messages."""
 _GZIP: Final = b"\x1f\x8b"
@@ -51,11 +51,11 @@ class FileRow:
 
 
 def scan_rows(path: Path, tally: FileTally) -> Iterator[Entry]:
-    """Yield the places of a file's articles.
+    """Yield the positions of a file's articles.
 
     Raises:
         OSError: the file cannot be opened.
-        KnowledgeError: it holds no articles at all.
+        KnowledgeError: it contains no articles.
     """
     with _opened(path) as file:
         try:
@@ -89,7 +89,7 @@ def _to_entry(at: int, line: bytes, tally: FileTally) -> Entry | None:
 
 
 def _parse_row(line: bytes) -> FileRow | str:
-    """Return the article in a line, or the reason why it is none."""
+    """Return the article in a line, or the reason that it is not one."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -113,7 +113,7 @@ def _parse_row(line: bytes) -> FileRow | str:
 
 
 def _licence(row: dict[str, object]) -> str:
-    """Return all that a row says of its licence, under either spelling and in lists."""
+    """Return all that a row states about its licence, under either spelling and in lists."""
     told = (row.get(name) for name in ("licence", "license"))
     values = (one for each in told for one in (each if isinstance(each, list) else (each,)))
     return "; ".join(value for value in values if isinstance(value, str) and value)
@@ -124,10 +124,10 @@ def _words(row: dict[str, object], *names: str) -> str:
 
 
 def read_rows(path: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, FoundText]]:
-    """Yield the articles at some places, in the order of the file.
+    """Yield the articles at some positions, in the order of the file.
 
     Raises:
-        KnowledgeError: the file cannot be read any more.
+        KnowledgeError: the file can no longer be read.
     """
     try:
         with _opened(path) as file:
@@ -171,7 +171,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _iter_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield each line with its place; of a line that is too long, only the beginning."""
+    """Yield each line with its position; lines that are too long are truncated."""
     at = 0
     while line := file.readline(MOST_LINE + 1):
         start, at = at, at + len(line)
