@@ -1,1 +1,1 @@
-"""GDELT as a source of dated news: readers of its files and the backends that answer from them."""
+"""GDELT as a source of dated news: readers of its files, and backends that search them."""

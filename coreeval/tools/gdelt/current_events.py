@@ -1,10 +1,10 @@
 """Wikipedia's Portal:Current events: its pages, and the address of each fact on them.
 
-A page is a day, and a fact is one sentence of it. A fact's address is that of the page with a
-fragment of two parts. `fact-` and twelve hex digits of the sentence's hash tell the facts of a day
-apart. The text directive behind it shows the sentence in a browser. The news that a page cites is
-no address: two facts may cite one article, GDELT may list that article too, and then one of them
-would be lost or change its licence.
+A page covers a day, and a fact is one sentence of it. A fact's address is that of the page with a
+fragment of two parts. `fact-` and twelve hex digits of the sentence's hash distinguish the facts of
+a day. The text directive after it shows the sentence in a browser. The cited news cannot be the
+address: two facts may cite one article, GDELT may list that article too, and then one of them would
+be lost or change its licence.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def page_name(day: date) -> str:
 
 
 def day_of_page(name: str) -> date | None:
-    """Return the day that a page's name or address ends with; None if it is no day's page."""
+    """Return the day at the end of a page's name or address; None if it is not a day's page."""
     if PORTAL not in name.replace(" ", "_"):
         return None
     path = name.replace(" ", "_").partition(PORTAL)[2].partition("#")[0]
@@ -44,7 +44,7 @@ def day_of_page(name: str) -> date | None:
 
 
 def fact_url(day: date, sentence: str) -> str:
-    """Return the address of a fact, which depends on its day and words alone."""
+    """Return the address of a fact, which depends only on its day and words."""
     number = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     words = " ".join(sentence.split()[:SHOWN_WORDS])
     shown = quote(words, safe="", errors="replace").replace("-", "%2D")

@@ -1,7 +1,7 @@
-"""The local backend: GDELT's files on disk, searched through their index.
+"""The local backend, which searches GDELT's files on disk through an index.
 
-A folder of plain GDELT files is made into a store once for each state of the folder. Where a
-store holds nothing inside a window, the error tells what it does hold.
+A folder of plain GDELT files is converted to a store once for each state of the folder. If a store
+has no articles in a window, the error describes what it contains.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 
 ENOUGH_ARTICLES = 1000
-"""A suggested window need not have more articles than these."""
+"""The number of articles that suffices for a suggested window."""
 
 
 def open_folder(path: Path, cache: Path, language: str = ENGLISH) -> Path:
-    """Return the store made from the files under `path`, made if needed; a store is returned as is.
+    """Return the store of the files under `path`, built if needed; a store is returned as is.
 
-    A store that is made offers the articles in `language`.
+    A new store offers the articles in `language`.
 
-    If two processes need the same store, only one makes it and the other waits.
+    If two processes need the same store, only one builds it and the other waits.
 
     Raises:
         KnowledgeError: there is no such folder, or none of its files contains articles.
@@ -85,7 +85,7 @@ def _make(store: Path, path: Path, language: str = ENGLISH) -> None:
 
     work = store.with_suffix(".part")
     if work.exists():
-        shutil.rmtree(work)  # left by a process that was killed; the lock says it is not at work
+        shutil.rmtree(work)  # left by a killed process; the lock shows that it is not running
     finish = partial(compact, languages=(language,))
     if sync_folder(work, path, around=Around(finish=finish)).stopped:
         shutil.rmtree(work)
@@ -204,7 +204,7 @@ def describe_window_line(window: Window) -> str:
 def no_news_error(
     articles: ArticleColumns, worst: int, window: Window, news: str, language: str = ENGLISH
 ) -> KnowledgeError:
-    """Return the error for a window without articles: what is covered, and what may help."""
+    """Return the error for a window without articles, with the coverage and advice."""
     to_do = [
         f"with min_precision {precision} there would be {count:,}"
         for precision, count in count_less_certain(articles, worst, window, language).items()
@@ -291,12 +291,12 @@ class LocalKnowledge:
                 self._idle.notify_all()
 
     def stats(self) -> StoreStats:
-        """Return the statistics of the files that the store was made from."""
+        """Return the statistics of the files that the store was built from."""
         return self._shelf.stats()
 
     @property
     def unsearchable(self) -> str:
-        """Return what the store has that cannot be found, and what to do; "" if nothing."""
+        """Return a message on news that cannot be found, and what to do; "" if there is none."""
         return self._shelf.unsearchable
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
@@ -318,21 +318,21 @@ class LocalKnowledge:
         return Retrieval(by_query=found, reasons=dict.fromkeys(missing, reason))
 
     def list_leading(self, window: Window, most: int) -> NDArray[np.int64]:
-        """Return the numbers of the window's articles that most readers know, best first.
+        """Return the numbers of the window's most widely reported articles, best first.
 
-        Of a story that several sites tell there is one article.
+        A story on several sites is represented by one article.
         """
         with self._open() as index:
             view = StoreView.of(index, window, self._worst, self._source, self._language)
             return rank_leading(view)[:most]
 
     def read(self, articles: Sequence[int]) -> list[Evidence]:
-        """Return the evidence for article numbers, one for each, in order."""
+        """Return one piece of evidence for each article number, in order."""
         with self._open() as index:
             return index.read(articles)
 
     def coverage(self, window: Window) -> Coverage:
-        """Return what the store holds inside the window at the requested precision."""
+        """Return the store's coverage of the window at the requested precision."""
         return measure_coverage(
             self._shelf.articles, self._worst, window, self._source, self._language
         )
@@ -352,11 +352,11 @@ class LocalKnowledge:
         return suggest_window(self._shelf.articles, self._worst, window, self._language)
 
     def require(self, window: Window) -> Coverage:
-        """Return the coverage of a window that holds at least one article.
+        """Return the coverage of a window with at least one article.
 
         Raises:
-            KnowledgeError: the window has no articles; the message says what the store covers, or
-                that it offers none in the language.
+            KnowledgeError: the window has no articles; the message describes the store's coverage,
+                or says that it offers none in the language.
         """
         if self._language not in self._shelf.languages:
             raise _no_language_error(self._language, self._shelf.languages, str(self._news))

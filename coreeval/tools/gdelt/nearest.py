@@ -1,8 +1,8 @@
-"""News that is near a text in meaning, whatever words it uses.
+"""Finds news similar to a text in meaning, whatever its words.
 
-A search by words finds "fires" for "fired", and no outage of a server for a game that will not
-download. So the headlines of a store are embedded too, each once: vectors are kept in the cache
-of the embedder.
+A search by words finds "fires" for "fired", but not a server outage for a game that does not
+download. So the headlines of a store are embedded too, each once: the embedder's cache stores the
+vectors.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from coreeval.tools.embeddings import Embedder, Vectors, normalise_vectors
 from coreeval.tools.gdelt.local import LocalKnowledge
 
 MOST_EMBEDDED = 20_000
-"""The most headlines of a window that are embedded: the stories that most sites tell, which readers
-know best, then the newest (own choice: minutes for MiniLM, 30 MB of vectors)."""
+"""The most headlines of a window that are embedded: the stories on most sites, which readers know
+best, then the newest (own choice: minutes for MiniLM, 30 MB of vectors)."""
 _AT_ONCE = 256
 
 
@@ -35,11 +35,11 @@ class NearestNews:
         self._vectors: list[Vectors] = []
 
     def embed(self, watch: Callable[[int, int], bool]) -> bool:
-        """Embed the headlines, unless that has been done; return whether all of them are.
+        """Embed the headlines that are not embedded yet; return whether all of them are.
 
         Args:
-            watch: Called after each few hundred headlines with the number of them and the number
-                of all; it returns whether to go on.
+            watch: Called after each few hundred headlines with the number of them and the number of
+                all; it returns whether to continue.
 
         Raises:
             ModelUnusable: the embedder gave no vectors.

@@ -1,6 +1,6 @@
-"""Whether the files of a news store are its own: links, pipes and listed paths lead out of it.
+"""Checks that a news store has no links or pipes, and no listed paths outside of it.
 
-A store may come from somebody else, as in a repository, and a sync and a takedown delete in it.
+A store may be from somebody else, as in a repository, and syncs and takedowns delete files in it.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""Titles and descriptions, written by anybody: repaired, cleaned, flagged and screened.
+"""Repairs, cleans, flags and screens titles and descriptions, which anybody may have written.
 
-DOC 2.0 splits titles into tokens and loses characters on the way. What no reader sees goes, what
-looks like an order to a model is flagged, and some titles are not offered as evidence.
+DOC 2.0 splits titles into tokens and loses characters. Invisible characters are removed, texts that
+look like instructions to a model are flagged, and some titles are not offered as evidence.
 """
 
 import re
@@ -68,9 +68,9 @@ _OUTLET = re.compile(
 
 
 def without_outlet(title: str) -> str:
-    """Drop what outlets append to a headline: ` | Outlet`, ` - Town Herald`, ` - News, Weather`.
+    """Drop suffixes of outlets in a headline: ` | Outlet`, ` - Town Herald`, ` - News, Weather`.
 
-    Otherwise "weather" would match every story of a station that has the word in its name.
+    Otherwise "weather" would match every story of a station with the word in its name.
     """
     head, bar, _ = title.rpartition(" | ")
     return _OUTLET.sub("", head if bar else title)
@@ -110,8 +110,8 @@ LONGEST_SNIPPET = 1000
 """The most characters kept; GAL's descriptions have a median of 146 (research: gdelt §1), titles
 fewer."""
 _MOST_LOOKED_AT = 20
-"""The part of a raw text to examine, as a multiple of the longest result; a comment may never
-end."""
+"""The part of a raw text to examine, as a multiple of the longest result, since a comment may have
+no end."""
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
 _UNSEEN = re.compile(
@@ -132,8 +132,8 @@ _WORDS = (
     "do not", "don't", "stop", "answer", "respond", "reply", "output", "label", "mark",
     "assistant", "user", "human", "feedback",
 )  # fmt: skip
-"""Words of which an instruction has at least one, if it has none of the signs; most texts have none
-and skip the full search."""
+"""An instruction has at least one of these words or of the signs; most texts have none and skip the
+full search."""
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.!?]{0,30}\b(?:instructions?|rules?|prompts?|"
     r"guidelines|above|previous|prior)\b|"
@@ -191,20 +191,20 @@ def is_instruction_like(*texts: str) -> bool:
 
 
 def _may_order(text: str) -> bool:
-    """Return whether an instruction is possible, in a fifteenth of the time of a full search."""
+    """Return whether a text may be an instruction, in a fifteenth of the time of a full search."""
     lowered = text.lower()
     return any(sign in text for sign in _SIGNS) or any(word in lowered for word in _WORDS)
 
 
 def _plain(text: str) -> str:
-    """Undo what disguises letters: entities, wide and fancy forms, look-alikes."""
+    """Undo disguises of letters: entities, wide and fancy forms, look-alikes."""
     if text.isascii() and "&" not in text:
         return text
     return unicodedata.normalize("NFKC", unescape(text)).translate(_FOLDED)
 
 
 MIN_TITLE_WORDS = 5
-"""Fewer words than this rarely state a fact (research: gdelt §5)."""
+"""A text of fewer words rarely states a fact (research: gdelt §5)."""
 
 
 def _any_of(words: str) -> str:
@@ -275,7 +275,7 @@ _HEALTH_OR_GRIEF = _any_of(
 )
 _TWO_CAPITALISED = r"\b[A-Z][a-z'\u2019-]+ (?:[A-Z]\.? )?[A-Z][\w'\u2019-]*[a-z]"
 _MANY = "(?:[A-Za-z0-9][^ ]* [^A-Za-z0-9]*){5}"
-"""A pattern of at least five words, so that the words need not be counted."""
+"""A pattern for at least five words, so that the words need not be counted."""
 _WORD = r"[\pL\pN_][\pL\pN_'\u2019.,-]*"
 
 _TITLE_RULES: dict[ScreenRule, str] = {

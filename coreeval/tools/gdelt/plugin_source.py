@@ -1,7 +1,7 @@
-"""Knowledge backends of plugins: the protocol, and a plugin as one of our sources.
+"""The protocol for plugins as knowledge backends, and the source that uses a plugin.
 
-A plugin finds articles. Dating, screening, joining reports of one event and ranking are done here,
-by the code of the local store, so that evidence means the same wherever it comes from.
+A plugin finds articles. They are dated, screened, grouped by event and ranked here, by the local
+store's code, so that evidence has the same meaning from every source.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from coreeval.tools.plugins import Plugin, load_plugin
 
 _PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 _MOST_ARTICLES: Final = 200_000
-"""The most articles of one answer: more are an error of the plugin, and would fill the memory."""
+"""The most articles of one answer; more are an error of the plugin, and could fill the memory."""
 
 
 class NewsArticle(NamedTuple):
@@ -45,21 +45,23 @@ class NewsArticle(NamedTuple):
     url: str
     title: str
     published_at: datetime
-    """With a time zone."""
+    """The publication time, with a time zone."""
     snippet: str = ""
     """A sentence or two that describe the article."""
     is_exact: bool = True
-    """Whether the publisher states the time; if not, it is the time at which the page was seen."""
+    """Whether the publisher states the time; otherwise it is the time at which the page was
+    seen."""
     language: str = ENGLISH
     """The ISO 639-1 code of the language."""
     entities: Sequence[str] = ()
-    """Names that the article mentions beside those in its title."""
+    """Names that the article mentions besides those in its title."""
     licence: str = ""
-    """A short name of the terms of its text, such as `CC BY 4.0`; empty: the publisher's own."""
+    """A short name of the text's licence, such as `CC BY 4.0`; empty for the publisher's own
+    terms."""
 
 
 class KnowledgeSettings(Value):
-    """What a config says to a backend."""
+    """A backend's settings from a config."""
 
     path: Path | None
     """`knowledge.path`, as an absolute path."""
@@ -71,9 +73,9 @@ class KnowledgeSettings(Value):
 
 
 class KnowledgePlugin(Protocol):
-    """A source of news; a plugin of the group `knowledge`.
+    """A source of news: a plugin of the group `knowledge`.
 
-    Optional: `remote`, whether answers are kept on disk because asking takes long or costs money
+    Optional: `remote`, whether answers are cached on disk because queries take long or cost money
     (by default, they are not), and `close()`.
     """
 
@@ -86,8 +88,8 @@ class KnowledgePlugin(Protocol):
 
         Args:
             queries: Names and a few content words, those of many samples at a time.
-            window: The span of publication times; articles outside of it are left out.
-            settings: What the config says.
+            window: The span of publication times; articles outside of it are ignored.
+            settings: The backend's settings from the config.
         """
         ...
 
@@ -112,7 +114,7 @@ class PluginSource:
         """Return up to `k` pieces of evidence for each query, best first.
 
         Raises:
-            PluginFailed: the plugin failed, or returned what is no article.
+            PluginFailed: the plugin failed, or returned an invalid article.
         """
         finder = cast(KnowledgePlugin, self._plugin.loaded)
         with self._plugin.guard("find"):
@@ -145,7 +147,7 @@ class PluginSource:
         )
 
     def _make_article(self, given: object, number: int) -> Article:
-        """Return an article as the store takes it.
+        """Return an article in the form that the store accepts.
 
         Raises:
             PluginFailed: it is not an article, or lacks a time zone.
@@ -178,7 +180,7 @@ class PluginSource:
                     self._named.setdefault(entity.name.casefold(), entity)
 
     def coverage(self, window: Window) -> Coverage:
-        """Return no number of articles: a plugin is asked only for what samples need."""
+        """Return coverage without a number of articles: a plugin is only queried for samples."""
         return Coverage(articles=None)
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -199,7 +201,7 @@ def _known(listed: Sequence[object]) -> Iterable[NewsArticle]:
 
 
 def _attribute(item: Evidence, licences: Mapping[str, str]) -> Evidence:
-    """Return evidence that names a plugin as its source, with the terms of its text."""
+    """Return evidence with a plugin as its source, and the licence of its text."""
     update = {"source": "plugin", "licence": licences.get(item.id, "")}
     return item.model_copy(update=update)
 

@@ -1,7 +1,7 @@
-"""GDELT's files and rows: kinds and notation, and the article or reason for none in a row.
+"""GDELT's files and rows: their kinds and formats, and the article or defect of a row.
 
-Times are as GDELT writes them, and as publishers put them into URLs. Of a URL remains what names
-the article, without the way it was reached.
+Parses times in GDELT's formats, and dates that publishers put into URLs. URLs are reduced to the
+part that identifies the article.
 
 GKG 2.1 has 27 tab-separated columns without header or quoting (research: gdelt §2). GDELT's JSON
 has stray backslashes and control characters inside strings.
@@ -64,7 +64,7 @@ Rows = Iterator[Article | RowDefect]
 OLDEST = datetime(1995, 1, 1, tzinfo=UTC)
 """The earliest valid time; an earlier date in a URL is part of a name or a number."""
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
-"""The time from which on a stamp counts as invalid, whatever the clock says (own choice)."""
+"""The time from which on a stamp counts as invalid, regardless of the clock (own choice)."""
 CLOCK_SKEW = timedelta(days=1)
 """The tolerance for pages that state local time: up to a day after GDELT saw the page."""
 
@@ -84,7 +84,7 @@ _IN_URL = (
 def parse_stamp(stamp: str) -> datetime | None:
     """Parse `20260610033000`, `20260610T033000Z`, or ISO 8601 with or without an offset.
 
-    Returns None if it is not a stamp, or if no news page can have that time.
+    Return None if it is not a stamp, or if no news page can have that time.
     """
     match = _STAMP.match(stamp.strip())
     if not match:
@@ -157,17 +157,17 @@ def is_front_page(url: str) -> bool:
 
 
 _FACT = re.compile(r"fact-[0-9a-f]{12}(?![0-9a-z])")
-"""A fragment that tells the facts of one page apart (see current_events.py)."""
+"""A fragment that distinguishes the facts of one page (see current_events.py)."""
 
 
 def canonical(url: str) -> str:
     """Drop scheme, `www.`, ports, tracking parameters, AMP variants and the fragment.
 
-    Of the fragment of a fact, the part that names the fact is kept.
+    The part of a fact's fragment that identifies the fact is kept.
     """
     try:
         parts = urlsplit(url)
-    except ValueError:  # as http://[:]/, which nobody can fetch; it is still told from others
+    except ValueError:  # invalid, such as http://[:]/, but still distinct from others
         return url
     host = _MIRRORS.sub("", host_of(url))
     path = re.sub(r"^/amp(?=/)|/amp(?:\.html)?$", "", parts.path.rstrip("/")).rstrip("/")
@@ -207,11 +207,11 @@ UNDERSTOOD = (
 
 
 class FileDamage(Exception):
-    """The file ends early or cannot be decompressed; what was read before is valid."""
+    """The file ends early or cannot be decompressed; data read before are valid."""
 
 
 def find_files(path: Path) -> list[Path]:
-    """Return the files under a folder in stable order, without hidden ones, or the file itself."""
+    """Return the files under a folder in stable order, except hidden ones, or the file itself."""
     if path.is_file():
         return [path]
     found = (file for file in path.rglob("*") if file.is_file())
@@ -277,7 +277,7 @@ def first_lines(path: Path) -> list[bytes]:
     """Return up to eight nonblank lines, fewer if the file is damaged after them.
 
     Raises:
-        FileDamage: not even its first line can be decompressed.
+        FileDamage: its first line cannot be decompressed.
     """
     found: list[bytes] = []
     try:

@@ -1,7 +1,7 @@
-"""The word lists of the first screen in German and Spanish: what is not offered as evidence.
+"""German and Spanish word lists of the first screen, for titles not offered as evidence.
 
-They are short, and err on the side of leaving out: any two German nouns in a row look like a name.
-Titles are compared without accents; ß stays.
+They are short, and rather omit words: any two consecutive German nouns look like a name. Titles are
+compared without accents; ß stays.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ ScreenRule = Literal[
 
 
 class ScreenWords(NamedTuple):
-    """Patterns of one language, by the rule of the screen that they are for."""
+    """Patterns of one language, by the rule of the screen."""
 
     titles: Mapping[ScreenRule, str]
     named: Mapping[ScreenRule, str]
@@ -96,7 +96,7 @@ SCREEN_WORDS: Final[Mapping[str, ScreenWords]] = {"de": _GERMAN, "es": _SPANISH}
 
 
 def list_unscreened(language: str) -> list[str]:
-    """Return what the first screen of news leaves out in a language, as phrases."""
+    """Return the phrases of news that the first screen omits in a language."""
     if language == ENGLISH or language in SCREEN_WORDS:
         return []
     return ["news about crime, illness, minors and the like by word lists, and advertising"]

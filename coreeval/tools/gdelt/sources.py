@@ -1,7 +1,7 @@
-"""Knowledge sources put together: several asked as one, and a remote one asked each thing once.
+"""Combines knowledge sources into one, and caches the answers of remote sources.
 
-What the first of a chain cannot answer, the next is asked. The answers of a remote source are
-kept on disk, over processes, resumes and samples; its failures hold for the process.
+A query that one source of a chain cannot answer goes to the next. The answers of a remote source
+are stored on disk for all processes, resumes and samples; its failures apply to the whole process.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class SourceChain:
     """Knowledge sources, in the order in which they are queried.
 
     Args:
-        sources: At least one; a query goes to the next source if the one before finds nothing.
+        sources: At least one; a query goes to the next source if the previous one finds nothing.
     """
 
     def __init__(self, sources: Sequence[KnowledgeSource]) -> None:
@@ -108,10 +108,10 @@ OnRetrieval = Callable[[Retrieval], None]
 
 
 class SourceCache:
-    """A source whose answers are cached on disk, and whose failures last for the process.
+    """A source whose answers are cached on disk, and whose failures apply to the whole process.
 
-    After a failed request, a sample that looks for news must not send a request of its own: it may
-    be one that scans gigabytes for money.
+    After a failed request, a sample that looks for news must not send another one, which could scan
+    gigabytes at a cost.
 
     Args:
         source: The source of the answers; closed together with this object.
@@ -165,7 +165,7 @@ class SourceCache:
         return known
 
     async def _ask(self, new: Mapping[str, EntityQuery], window: Window, k: int) -> Retrieval:
-        """Query the source with cache keys as ids, which are the same for every caller."""
+        """Query the source with cache keys as ids, since every caller has the same keys."""
         asked = [query.model_copy(update={"id": key}) for key, query in new.items()]
         answer = await self._source.fetch(asked, window, k)
         await asyncio.to_thread(self._keep, answer)
@@ -184,7 +184,7 @@ class SourceCache:
                 self._unkept[key] = evidence
 
     def coverage(self, window: Window) -> Coverage:
-        """Return what the source holds inside the window."""
+        """Return the source's coverage of the window."""
         return self._source.coverage(window)
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -198,7 +198,7 @@ class SourceCache:
 
 
 def _cache_key(backend: str, query: EntityQuery, window: Window, k: int) -> str:
-    """Return a hash of everything that determines an answer, which the query's id does not."""
+    """Return a hash of everything that determines an answer, which excludes the query's id."""
     asked = query.model_dump(mode="json", exclude={"id"})
     whole = [VERSION, backend, asked, window.model_dump(mode="json"), k]
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,6 +1,6 @@
-"""Articles that came over a network, searched by the very code of the local store.
+"""Searches articles from a network with the local store's code.
 
-What came back is a small store of its own: the same dates, screen, stories and ranking hold.
+The articles form a small store, with the same dating, screening, stories and ranking.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ class TemporaryStore:
     """A searchable store of some articles.
 
     Args:
-        shelf: The store made from them.
+        shelf: The store of the articles.
         origins: The origin of each article, in order.
     """
 

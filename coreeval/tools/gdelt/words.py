@@ -1,8 +1,8 @@
-"""The words of titles: search keys, language, names, and the themes that topics are looked up by.
+"""The words of titles: search keys, language, names, and themes for looking up topics.
 
-Queries, titles and names have one normal form (research: gdelt §5). The language that a file
-states is checked against the words. Names are found without a model: runs of capitalised words
-that come back.
+Queries, titles and names have one normal form (research: gdelt §5). The stated language of a file
+is checked against the words. Names are found without a model: as runs of capitalised words that
+recur.
 """
 
 import re
@@ -133,12 +133,12 @@ _FOREIGN = word_set(
     "mit für von im ein eine ist  nicht auf zu zum zur da dos em uma um não ao às os het een "
     "voor op zijn yang untuk dari  dengan ini pada och för att på av som med ve bir için și "
     "cu pentru din na się ze oraz de  o og til af det"
-)  # no word of this list may be common in English headlines: so no `con`, `den`, `van`, `com`
+)  # none of these words may be common in English headlines: no `con`, `den`, `van`, `com`
 FOREIGN_WORDS = tuple(sorted(word for word in _FOREIGN if word.isascii()))
-"""Foreign words without accents; an ASCII title without any of them passes for English."""
+"""Foreign words without accents; an ASCII title without any of them counts as English."""
 _LETTERS_ONLY = re.compile(r"(?<![\w-])[^\W\d_]+(?![\w-])")
 FOREIGN_LETTERS = 0.2
-"""The share of letters outside the Latin alphabets above which a title is not English."""
+"""The share of non-Latin letters above which a title is not English."""
 
 
 def language_code(mark: str) -> str:
@@ -156,7 +156,7 @@ def check_language(code: str, title: str) -> str:
 
 
 def looks_english(title: str) -> bool:
-    """Return whether a title may be English, by its letters and function words."""
+    """Return whether a title may be English, judging by its letters and function words."""
     words = _LETTERS_ONLY.findall(title)
     letters = "".join(words)
     if not letters or sum(ord(letter) > 0x24F for letter in letters) > FOREIGN_LETTERS * len(

@@ -272,7 +272,7 @@ class CallBatches:
         return self._select(t.batches.c.payer == self._payer, t.batches.c.state.in_(OPEN_STAGES))
 
     def too_large_batches(self, queue: QueueLength) -> list[Batch]:
-        """Return the batches of a model that were refused because its queue was full."""
+        """Return a model's refused batches that the provider might accept later or smaller."""
         return self._select(
             t.batches.c.payer == self._payer,
             t.batches.c.endpoint == queue.endpoint,

@@ -1,7 +1,7 @@
-"""The BigQuery backend: all queries of a run in one bounded request, its price told first.
+"""The BigQuery backend: all queries of a run in one bounded request, priced in advance.
 
-The statements are planned, priced by a dry run, and run within the cap. What they find becomes
-ranked evidence by the very code of the local store.
+The statements are planned, priced by a dry run, and run within the cap. The local store's code
+turns their results into ranked evidence.
 """
 
 import asyncio
@@ -293,7 +293,7 @@ class BigQueryKnowledge:
         )
 
     def coverage(self, window: Window) -> Coverage:
-        """Return no number of articles, since counting the tables' rows would cost money."""
+        """Return coverage without a number of articles, since counting rows would cost money."""
         return Coverage(articles=None)
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -316,13 +316,13 @@ class BigQueryKnowledge:
 
 
 def _start_thread(work: Callable[[], BigQueryAnswer]) -> asyncio.Future[BigQueryAnswer]:
-    """Return a future for work in a daemon thread, which, unlike `to_thread`'s, delays no exit."""
+    """Return a future for work in a daemon thread, which does not delay the exit."""
     promised: concurrent.futures.Future[BigQueryAnswer] = concurrent.futures.Future()
 
     def run() -> None:
         try:
             answer = work()
-        # Whatever it is, it is raised where the result is awaited.
+        # Any error is raised in the code that awaits the result.
         except BaseException as error:  # noqa: BLE001
             promised.set_exception(error)
         else:
@@ -361,7 +361,7 @@ def open_bigquery(
         error=ConfigError,
     )
     with needed, warnings.catch_warnings():
-        # Google's packages foretell what they will need of others that play no part here.
+        # Google's packages warn about future requirements that do not matter here.
         warnings.simplefilter("ignore", FutureWarning)
         from coreeval.tools.gdelt.bigquery.client import open_client
         from coreeval.tools.gdelt.bigquery.jobs import JobRunner

@@ -1,6 +1,6 @@
-"""The client of Google's, opened with the user's own credentials and with deadlines; its errors.
+"""Opens Google's client with the user's credentials and with deadlines; converts its errors.
 
-What BigQuery says no with is told by who can do something about it.
+Refusals by BigQuery are classified by who can fix them.
 """
 
 import os
@@ -25,16 +25,17 @@ from coreeval.tools.bounded_session import BoundedAdapter, ResponseRejected, Str
 from coreeval.tools.gdelt.bigquery.request import BigQueryRefusal
 
 HTTP_S = 30.0
-"""The most seconds of silence in one HTTP request; the client itself allows no less than 120 s."""
+"""The most seconds of silence in one HTTP request; the client itself allows at least 120 s."""
 MOST_BODY_BYTES = 32 << 20
 MOST_PARTS = 2_000_000
 """The most bytes and commas of a decompressed response: a page of 5,000 rows with 6 KiB and 400
 commas per row (own choice)."""
 PROJECT = "GOOGLE_CLOUD_PROJECT"
 EMULATOR = "BIGQUERY_EMULATOR_HOST"
-"""Google's variables for the project, and for an emulator, which gets no credentials."""
+"""Google's environment variables for the project, and for an emulator, which gets no
+credentials."""
 NO_PROJECT = "local"
-"""The project's name if nobody pays."""
+"""The project's name if no payment is needed."""
 
 
 def open_client(config: BigQueryConfig, credentials: Credentials | None = None) -> Client:
@@ -163,7 +164,7 @@ def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRef
 def classify_reason(
     reason: str, message: str, project: str, *, status: int | None = None
 ) -> CoreEvalError | BigQueryRefusal:
-    """Return the error or refusal that a reason of Google's stands for."""
+    """Return the error or refusal that corresponds to Google's reason."""
     where = f"BigQuery, project {project}"
     text = _shorten(message)
     if reason == "bytesBilledLimitExceeded":

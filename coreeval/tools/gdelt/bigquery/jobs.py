@@ -1,6 +1,6 @@
-"""One statement as a job: priced, started once, waited for, read page by page, or cancelled.
+"""Runs a statement as a job: prices it, starts it once, waits, reads its pages, or cancels it.
 
-What a user or a text says is only ever the value of a parameter.
+Input from users and texts is only ever the value of a parameter.
 """
 
 import uuid
@@ -59,7 +59,7 @@ def to_parameters(statement: BigQueryStatement) -> list[Parameter]:
 
 
 def _format_stamp(at: datetime) -> str:
-    """Format a time as GKG does, with 14 digits: with 8, DATE matches no row, at the same cost."""
+    """Format a time as in GKG, with 14 digits: with 8, DATE matches no row, at the same cost."""
     return (at - (at.utcoffset() or timedelta())).strftime("%Y%m%d%H%M%S")
 
 
@@ -76,7 +76,7 @@ LABELS = {"app": "coreeval", "part": "knowledge"}
 PAGE_ROWS = 5_000
 CANCEL_S = 10.0
 ONCE = Retry(predicate=lambda _: False)
-"""A setting without retries: the client's own ignore our deadline and may start another job."""
+"""A setting without retries: the client's retries ignore our deadline and may start another job."""
 _FAILURES = (GoogleAPICallError, GoogleAuthError, RequestException)
 _ODD_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """The errors that the client raises for a response that is not in Google's format."""

@@ -1,7 +1,7 @@
-"""One request to BigQuery: its time, its money, how it ended, and its rows as articles.
+"""One request to BigQuery: its deadline, cost and result, and its rows as articles.
 
-Rows become articles by the rules of the readers of GDELT's files. The price is that of a query on
-demand.
+Rows are converted to articles by the same rules as GDELT's files. The price is that of an on-demand
+query.
 """
 
 import threading
@@ -23,11 +23,11 @@ _KINDS: dict[str, EntityType] = {"1": "person", "2": "organisation", "3": "place
 
 
 class OddRow(Exception):
-    """The row does not have the form that the statement asks for."""
+    """The row does not have the form that the statement requests."""
 
 
 _MOST_SITES = 10**6
-"""The most sites that a title may be on; GDELT reads fewer than a tenth of that (own choice)."""
+"""The most sites with the same title; GDELT reads fewer than a tenth of that (own choice)."""
 
 
 def count_sites(row: Row) -> int:
@@ -96,7 +96,7 @@ def _encodable(text: str) -> str:
 
 
 class BigQueryRefusal(Exception):
-    """BigQuery gave no answer, and the user does not have to fix anything first."""
+    """BigQuery gave no answer, for a reason that the user need not fix."""
 
     def __init__(self, reason: NoEvidence, message: str) -> None:
         super().__init__(message)

@@ -1,8 +1,7 @@
-"""The statements that are sent, what they look for, and the check of their bounds.
+"""The statements to send, their search keys, and the check of their bounds.
 
-The tables hold plain text, so the words that `coreeval.tools.gdelt.words` makes of a text cannot
-be stored beside it. The other way round it works: each search key is sent with all the words that
-have it as their key, and one equality join finds them.
+The tables contain plain text, without the search keys of `coreeval.tools.gdelt.words`. Instead,
+each search key is sent with all the words that have this key, and one equality join finds them.
 """
 
 import re
@@ -18,7 +17,7 @@ from coreeval.tools.gdelt.rows import PROMINENT_MENTIONS, PROMINENT_OFFSET
 from coreeval.tools.gdelt.words import query_keys, stem
 
 _TITLE = r"REGEXP_EXTRACT(Extras, r'<PAGE_TITLE>(.*?)</PAGE_TITLE>')"
-# GKG writes letters with accents as numbers: Beyonc&#xE9;. Other signs only part words.
+# GKG writes letters with accents as numbers: Beyonc&#xE9;. Other signs only separate words.
 _DECODED = rf"""ARRAY_TO_STRING(ARRAY(
         SELECT IF(STARTS_WITH(part, '&#x'),
                   CODE_POINTS_TO_STRING([CAST(CONCAT('0x', REGEXP_EXTRACT(part, r'[0-9A-Fa-f]+'))
@@ -164,7 +163,7 @@ WHERE sites IS NOT NULL OR url IN UNNEST(@urls)
 
 
 class WordSet(NamedTuple):
-    """Words that must occur together in an article: all of a name, or a share of a topic's."""
+    """Words that must occur together in an article: all of a name's, or a share of a topic's."""
 
     words: str
     """The search keys in alphabetical order, separated by spaces."""
@@ -192,7 +191,7 @@ def list_word_sets(queries: Sequence[EntityQuery]) -> list[WordSet]:
 
 
 def _spellings(query: EntityQuery) -> Iterator[str]:
-    """Yield all names of a query, also as GKG spells them: cut at the first non-ASCII letter."""
+    """Yield all names of a query, also in GKG's spelling: cut at the first non-ASCII letter."""
     for name in (query.text, *query.aliases):
         yield name
         kept = name[: next((at for at, letter in enumerate(name) if not letter.isascii()), 0)]
@@ -236,8 +235,8 @@ LATE = timedelta(days=1)
 """How long after the window a page published inside it may be crawled; a batch of late evening may
 also be in the next day's partition."""
 ROWS = 60
-"""The most pages returned for each name or topic: without duplicates and those that the screen
-drops, about the 20 that a replacer is shown remain (research: pilot §2)."""
+"""The most pages returned for each name or topic: after dropping duplicates and screened pages,
+about the 20 that a replacer is shown remain (research: pilot §2)."""
 MOST_ROWS = 30_000
 """The most pages returned for all names and topics together."""
 FEWEST_ROWS = 10

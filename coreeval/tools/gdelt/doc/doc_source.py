@@ -1,7 +1,7 @@
 """The doc backend: a knowledge source over GDELT's DOC 2.0 service.
 
-It keeps the articles of a fetch, knows which queries still want more by the words of the titles,
-and tells the user in a sentence each what went wrong or was left out.
+It stores the articles of a fetch, uses the words of the titles to determine which queries need
+more, and reports each failure or omission in a sentence.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ from coreeval.tools.gdelt.words import query_keys, search_keys
 
 @dataclass(frozen=True)
 class TitleIndex:
-    """The words of many titles, by which queries find them."""
+    """An index of many titles by their words."""
 
     by_word: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     ids: set[str] = field(default_factory=set)
@@ -61,7 +61,7 @@ class TitleIndex:
             self.by_word[word].add(key)
 
     def matches(self, query: EntityQuery) -> dict[str, float]:
-        """Return the matched share by id of articles with all of a name or enough of a topic."""
+        """Return the matched share, by id, of articles with a whole name or enough of a topic."""
         least = 1.0 if query.rung in ("named", "alias") else TOPIC_SHARE
         best: dict[str, float] = {}
         for words in _variants(query):
@@ -96,7 +96,7 @@ _WORST_FIRST: tuple[NoEvidence, ...] = ("throttled", "unavailable")
 class ArticlePool:
     """The articles of one fetch, and the terms still to be searched.
 
-    All names come before all topics: if time is short, every sample gets something.
+    All names come before all topics, so that every sample gets some results if time is short.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class ArticlePool:
         open_ones = [fate for fate in _WORST_FIRST if fate in fates]
         if open_ones:
             return open_ones[0]
-        # Without a term nothing was asked: the service would refuse what it could be.
+        # Without a term, no request was sent: the service would refuse it.
         return "rejected" if all(fate == "rejected" for fate in fates) else "no_news"
 
 
@@ -287,7 +287,7 @@ class DocKnowledge:
             return await asking.ask(spans)
 
     def coverage(self, window: Window) -> Coverage:
-        """Return what the archive cannot hold; what it holds is unknown without requests."""
+        """Return what the archive cannot contain; its contents are unknown without requests."""
         return Coverage(articles=None, gaps=find_archive_gaps(window, self._now()))
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -308,7 +308,8 @@ def open_doc(
 
     Args:
         config: How to reach the service.
-        folder: Where processes coordinate their requests; shared by all runs behind one IP address.
+        folder: The folder in which processes coordinate their requests; shared by all runs behind
+            one IP address.
         min_precision: The least certain kind of publication time to accept.
 
     Raises:

@@ -1,7 +1,8 @@
-"""Asks DOC 2.0 for all terms of a fetch, the newest news first.
+"""Queries DOC 2.0 for all terms of a fetch, the newest news first.
 
-GDELT counts requests by address, and repeated violations extend the penalty for minutes (research:
-gdelt §1). So the time of the last request and the run of failures are kept in one small file.
+GDELT counts requests by IP address, and repeated violations extend the penalty for minutes
+(research: gdelt §1). So one small file stores the time of the last request and the number of
+consecutive failures.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ from coreeval.tools.gdelt.rows import Article, host_of, parse_stamp, read_text_f
 from coreeval.tools.gdelt.words import language_code
 
 IN_A_ROW = 3
-"""The number of failed requests in a row after which the service is left alone."""
+"""The number of failed requests in a row after which requests pause."""
 MOST_DOUBLINGS = 2
 """The most times that the first pause is doubled: one minute, two, then four."""
 LONGEST_PAUSE_S = 600.0
@@ -82,9 +83,9 @@ class RequestThrottle:
     return at once."""
 
     async def turn(self, left_s: float) -> bool:
-        """Wait for a turn and take it; return False at once if there is none in the time left.
+        """Wait for a turn and take it; return False immediately if there is none in the time left.
 
-        The time spent waiting is subtracted, not the time of day, which may be changed meanwhile.
+        The time left is reduced by the time waited, because the system clock may change meanwhile.
 
         Raises:
             KnowledgeError: the file cannot be written.
@@ -102,7 +103,7 @@ class RequestThrottle:
             left_s -= wait_s
 
     def note_answer(self) -> None:
-        """Record that the service answered, whatever it said about the request."""
+        """Record that the service answered, even if it rejected the request."""
         with self._lock_record() as record:
             self._write(record.model_copy(update={"failures": 0, "shut_until": 0.0}))
 
@@ -121,7 +122,7 @@ class RequestThrottle:
             )
 
     def trouble(self) -> NoEvidence:
-        """Return the reason that the last unanswered request failed, whichever process sent it."""
+        """Return the reason that the last unanswered request failed, in any process."""
         with self._lock_record() as record:
             return record.trouble
 
@@ -206,7 +207,7 @@ class FetchTally:
     service's message."""
     last_failure: str = ""
     trouble: NoEvidence = "throttled"
-    """The reason that the service last did not answer; "throttled" also means our slow pace."""
+    """The reason for the last missing answer; "throttled" also means our slow pace."""
     fates: dict[str, NoEvidence] = field(default_factory=dict)
     """The terms that were not answered for the whole window, and the reasons."""
     unasked: set[str] = field(default_factory=set)
@@ -229,7 +230,7 @@ class FetchTally:
         return self.fates.get(term) == "rejected"
 
     def note_joint_rejection(self, terms: Iterable[str], message: str) -> None:
-        """Record terms whose only request was refused: they are rejected, not short of time."""
+        """Record terms whose only request was refused as rejected, not as out of time."""
         refused = set(terms)
         self.together[message] += len(refused)
         self.unasked -= refused
@@ -240,7 +241,7 @@ class FetchTally:
         self.fates.update(dict.fromkeys(terms, fate))
 
     def note_unasked(self, terms: Iterable[str]) -> None:
-        """Record terms that there was no time for; rejected terms stay rejected."""
+        """Record terms that were not requested in time; rejected terms stay rejected."""
         left = {term for term in terms if not self.is_rejected(term)}
         self.unasked |= left
         self.note_lost(left, self.trouble)
@@ -269,7 +270,7 @@ def to_articles(rows: Sequence[DocRow], origin: str) -> Iterator[Article]:
 THROTTLES = 30
 """The most tries of a throttled request; nine of ten tries were throttled (research: gdelt §0)."""
 FAILURES = 3
-"""The most tries of a failing request, so that it is not repeated for ever."""
+"""The most tries of a failing request, so that it is not repeated forever."""
 DEEPEST = 3
 """The most times that the rest of a full list is requested."""
 _SECOND = timedelta(seconds=1)
@@ -283,7 +284,7 @@ class DocFetch:
     pace: RequestThrottle
     timeout_s: float
     deadline_s: float
-    """The seconds for all requests; a request that could not have its whole timeout is not sent."""
+    """The seconds for all requests; a request is not sent if less than its timeout is left."""
     found: Callable[[Article], None]
     """Called with each article that arrives."""
     wanted: Callable[[], Collection[str]]
@@ -293,7 +294,7 @@ class DocFetch:
     _until: float = 0.0
 
     async def ask(self, spans: Sequence[Window]) -> FetchTally:
-        """Send requests for each span, for the terms still wanted then.
+        """Send requests for each span, for the terms that still need articles.
 
         Raises:
             KnowledgeError: the pace of requests cannot be kept.
@@ -398,7 +399,7 @@ class DocFetch:
     def _rest(self, ask: DocQuery, listed: Sequence[Article]) -> Iterator[DocQuery]:
         """Yield requests for articles older than the last row, in halves, for terms that lack news.
 
-        This way, a name that fills every list does not block a rare one beside it.
+        This way, a name that fills every list does not block a rare name in the same request.
         """
         wanted = self.wanted()
         terms = tuple(term for term in ask.terms if term in wanted)

@@ -1,8 +1,8 @@
-"""What is asked of DOC 2.0: terms as it takes them, in few requests, for spans it can hold.
+"""Queries for DOC 2.0: terms that it accepts, in few requests, for spans that it covers.
 
-Its rules are in research: gdelt §1. gdeltdoc's Filters make the query, and nothing of it touches
-the network. Its own client is not used: it sends the query unencoded (`AT&T` is cut at the `&`),
-has no timeout, and reads a notice of throttling as the number 5 (research: gdelt §6).
+Its rules are in research: gdelt §1. gdeltdoc's Filters build the query, without network access.
+gdeltdoc's client is not used: it sends the query unencoded (`AT&T` is cut at the `&`), has no
+timeout, and reads a notice of throttling as the number 5 (research: gdelt §6).
 """
 
 import itertools
@@ -109,7 +109,7 @@ HOLE = Window(start=HOLES[0].start, end=HOLES[0].end)
 
 
 def split_by_archive(window: Window, now: datetime) -> Iterator[Window]:
-    """Yield the spans of a window that the archive can hold, newest first."""
+    """Yield the spans of a window that the archive can contain, newest first."""
     start, end = max(window.start, FIRST_DAY), min(window.end, now)
     for one in (
         Window(start=max(start, HOLE.end), end=end),
@@ -120,7 +120,7 @@ def split_by_archive(window: Window, now: datetime) -> Iterator[Window]:
 
 
 def find_archive_gaps(window: Window, now: datetime) -> tuple[str, ...]:
-    """Return the whole days of a window that the archive cannot hold, both ends included."""
+    """Return the whole days of a window that the archive cannot contain, both ends included."""
     spans = sorted(split_by_archive(window, now), key=lambda span: span.start)
     edges = [window.start, *itertools.chain.from_iterable((s.start, s.end) for s in spans)]
     missing = zip(edges[::2], [*edges[1::2], window.end], strict=True)
@@ -215,7 +215,7 @@ def require_gdeltdoc() -> None:
 def request_parameters(ask: DocQuery) -> Mapping[str, str]:
     """Return the parameters of a request, not yet encoded.
 
-    The terms are passed as they are to be sent. Filters' `keyword` would quote a lone word (refused
+    The terms are passed in the form to send. Filters' `keyword` would quote a lone word (refused
     below five letters), leave a dash unquoted, and put parentheses around a list of one (refused).
     """
     from gdeltdoc import Filters
@@ -229,6 +229,6 @@ def request_parameters(ask: DocQuery) -> Mapping[str, str]:
     )
     others = [part for part in filters.query_params if part.startswith("&")]
     query = [part for part in filters.query_params if not part.startswith("&")]
-    # Filters puts its operators before `near`; DOC 2.0 does not mind the order.
+    # Filters puts its operators before `near`; DOC 2.0 accepts any order.
     pairs = (other[1:].partition("=") for other in others)
     return {"query": "".join(query).strip(), **{key: value for key, _, value in pairs}, **_FIXED}

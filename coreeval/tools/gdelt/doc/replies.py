@@ -1,4 +1,4 @@
-"""One request to DOC 2.0, and what its reply means: news, nothing, a refusal, no sense."""
+"""One request to DOC 2.0, and the meaning of its reply: news, none, a refusal, or invalid."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -63,7 +63,7 @@ class HttpWire:
                 build_url(self.base_url, parameters),
                 proxy=self.proxy,
                 timeout=timeout,
-                allow_redirects=False,  # it says where next, and nobody has agreed to that
+                allow_redirects=False,  # the target has no consent
             ) as response:
                 body = await _read_body(response)
                 return HttpReply(

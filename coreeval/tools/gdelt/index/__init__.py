@@ -1,1 +1,1 @@
-"""The index of a store: segments made into parts, a span of crawl days each, and searched."""
+"""The searchable index of a store: parts built from segments, each for a span of crawl days."""

@@ -1,4 +1,4 @@
-"""Making parts from segments: only those whose segments changed, each whole or not at all."""
+"""Builds parts from segments: only those whose segments changed, each atomically."""
 
 import hashlib
 import shutil
@@ -36,14 +36,14 @@ from coreeval.tools.gdelt.index.stories import make_items, make_stories
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
 
 SIZES = (100_000, 10_000, 1_000, 100, 10, 1)
-"""The lengths of spans in days, aligned on the calendar, so that a new day only moves the last
+"""The lengths of spans in days, aligned to the calendar, so that a new day only moves the last
 border."""
 CLOSED_ROWS = 2_000_000
 """The most rows of a part that no longer grows; ten English days have about 1.3 million."""
 SMALL_ROWS = 200_000
 """The most rows of a store that consists of one part, which is always rebuilt as a whole."""
 REACH = timedelta(days=2)
-"""The reach of a story: a day no longer grows once this many whole days follow it."""
+"""The reach of a story: a day no longer grows after this many whole days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class DaySpan:
 
 
 def plan_spans(days: Mapping[date, int]) -> list[DaySpan]:
-    """Return the spans to store the days in, in order, given the number of rows of each day.
+    """Return the spans that store the days, in order, given the number of rows of each day.
 
     Days that no longer grow are combined into the largest aligned stretches that have few enough
     rows; each day that may still grow has its own span.
@@ -110,7 +110,7 @@ class CompactionResult:
     """The result of a compaction."""
 
     parts: int
-    """The number of parts made; the others were up to date."""
+    """The number of parts built; the others were up to date."""
     rows: int
     """The number of segment rows in them."""
 
@@ -119,11 +119,11 @@ def compact(store: Path, languages: Sequence[str] = ()) -> CompactionResult:
     """Update a store's parts to match its segments.
 
     New parts appear, and those they replace disappear, in one transaction; a killed process loses
-    only the part that it is writing. The caller holds the store's lock.
+    only the part that it is writing. The caller must hold the store's lock.
 
     Args:
         store: The store.
-        languages: The languages to offer articles in, from now on; empty leaves them as they are.
+        languages: The languages of the articles to offer from now on; empty leaves them unchanged.
 
     Raises:
         OSError: the disk is full or not writable.
@@ -166,7 +166,7 @@ def _find_stale(
     listed: Mapping[str, tuple[str, int]],
     rows: Mapping[date, int],
 ) -> list[tuple[DaySpan, str]]:
-    """Return the spans without a complete part made from their current segments."""
+    """Return the spans without a complete part built from their current segments."""
     known = {
         (part.first, part.last, part.fingerprint)
         for part in list_parts(database)
@@ -237,7 +237,7 @@ def _make(
             stories=_count(scratch, "SELECT count(DISTINCT story) FROM items"),
             precision=_tally(scratch, _PRECISION),
         )  # fmt: skip
-    flush_tree(work / "part")  # before the store's list names it: that is flushed as well
+    flush_tree(work / "part")  # before the store's list names it; the list is flushed as well
     (work / "part").rename(part_folder(store, number))
     flush(store / "parts")
     shutil.rmtree(work)
@@ -246,7 +246,7 @@ def _make(
 
 @contextmanager
 def _scratch(work: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database for intermediate steps; what does not fit in memory goes to the disk."""
+    """Open a database for intermediate steps, which uses the disk if memory is short."""
     settings: dict[str, Any] = {
         "threads": THREADS, "memory_limit": MEMORY, "temp_directory": str(work / "spill"),
         "preserve_insertion_order": False,
@@ -293,7 +293,7 @@ def _tally(scratch: duckdb.DuckDBPyConnection, query: str) -> dict[Any, int]:
 
 
 def _next_number(store: Path, known: Sequence[StorePart]) -> int:
-    """Return a number that no part has, and no folder that another process may still read."""
+    """Return a number that neither a part nor a folder that another process may read has."""
     folders = (int(path.name) for path in (store / "parts").glob("[0-9]*"))
     return max([0, *folders, *(part.id for part in known)]) + 1
 
@@ -301,7 +301,7 @@ def _next_number(store: Path, known: Sequence[StorePart]) -> int:
 def _publish(
     database: sqlite3.Connection, waiting: list[StorePart], rows: Mapping[date, int]
 ) -> list[StorePart]:
-    """Publish the waiting parts, unless they would replace a part with days not made yet."""
+    """Publish the waiting parts, unless they would replace a part with days not built yet."""
     gone = [
         part
         for part in list_parts(database)
@@ -320,7 +320,7 @@ def _days_with_segments(part: StorePart, rows: Mapping[date, int]) -> set[date]:
 
 
 def _clear(store: Path, database: sqlite3.Connection) -> None:
-    """Remove what a killed process left, and parts replaced more than a day ago."""
+    """Remove the remains of killed processes, and parts replaced more than a day ago."""
     shutil.rmtree(store / "parts" / WORK, ignore_errors=True)
     listed = {part_folder(store, part.id) for part in list_parts(database)}
     for folder in (store / "parts").glob("[0-9]*"):

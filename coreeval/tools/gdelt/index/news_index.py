@@ -1,6 +1,6 @@
 """An open store: the inverted indexes of its parts, and the texts of single articles.
 
-They tell which articles have a word, a name or a theme, and when.
+They find the articles with a word, a name or a theme, and their times.
 """
 
 import hashlib
@@ -56,7 +56,8 @@ INDEX, TEXTS = "index.bin", "texts.bin"
 KINDS: tuple[EntityType, ...] = tuple(
     sorted(get_args(EntityType), key=lambda kind: (kind == "other", kind))
 )
-"""The types of names; arrays store the position. `other`, which means no type, is last."""
+"""The types of names; arrays store the position. `other`, which means that no type is known, is
+last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class ArticleColumns:
     """The part of the score that does not depend on the query: number of sites with the story,
     quality."""
     story: NDArray[np.uint32]
-    """The first bits of the story's id; 0 if no other article tells it."""
+    """The first bits of the story's id; 0 if no other article reports it."""
     teller: NDArray[np.uint32]
     """A hash of the site, for articles with a story."""
     source: NDArray[np.uint8]
@@ -86,18 +87,18 @@ class ArticleColumns:
         return cls(*(np.concatenate([part[name] for part in whole]) for name in cls.__slots__))
 
     def of_language(self, language: str) -> Flags:
-        """Return which articles are in a language."""
+        """Return for each article whether it is in a language."""
         wanted: Flags = self.language == encode_language(language)
         return wanted
 
 
 def encode_language(code: str) -> int:
-    """Return the two letters of an ISO 639-1 code as one number, as parts hold it."""
+    """Return the two letters of an ISO 639-1 code as one number, as stored in parts."""
     return ord(code[0]) * 256 + ord(code[1])
 
 
 def _with_defaults(part: Arrays) -> Arrays:
-    """Return the arrays of a part; one made by an older version has GDELT's English news alone."""
+    """Return the arrays of a part; one built by an older version has only GDELT's English news."""
     count = len(part["published"])
     return {
         "source": np.zeros(count, np.uint8),
@@ -128,7 +129,8 @@ class PartIndex:
     hashes: NDArray[np.uint64]
     """A hash of each lower-case name, the same in all parts."""
     mentions: Postings
-    """The articles by name; the flag marks names from GKG rather than only from the headline."""
+    """The articles by name; the flag marks names that are from GKG and not only from the
+    headline."""
     depths: NDArray[np.uint8]
     """For each mention of a crowded name, the number of that day's mentions ranked before it."""
     kinds: NDArray[np.uint8]
@@ -170,7 +172,7 @@ def read_pages(folder: Path) -> NDArray[np.uint64]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether a part's files exist, in this version's format, as they were written."""
+    """Return whether a part's files exist in this version's format and are unchanged."""
     try:
         open_arrays(folder / INDEX, checked=True)
         RecordFile(folder / TEXTS).close()
@@ -190,7 +192,7 @@ _NO_ROWS = "download news into it; its files contain no articles"
 
 
 class NewsIndex:
-    """The parts of one store; opening reads little of them, and several threads may use it."""
+    """The parts of one store; opening them reads little, and several threads may use them."""
 
     def __init__(self, store: Path) -> None:
         with open_catalog(store) as listed:
@@ -199,7 +201,8 @@ class NewsIndex:
             self.languages = list_languages(listed)
             """The languages of the articles that the store offers."""
             self.unsearchable = describe_unsearchable(listed)
-            """What the store has that cannot be found, and what to do; "" if there is nothing."""
+            """A message on news of the store that cannot be found, and what to do; "" if there is
+            none."""
         if not self._parts:
             raise KnowledgeError(
                 "no article in the news store is searchable yet"
@@ -214,7 +217,7 @@ class NewsIndex:
             self._texts = [RecordFile(part_folder(store, part.id) / TEXTS) for part in self._parts]
             arrays = [open_arrays(part_folder(store, part.id) / INDEX) for part in self._parts]
             self.articles = ArticleColumns.of(arrays)
-            """All of them, those of a part in order of time."""
+            """All articles, those of a part in order of time."""
             self._first = _first_numbers(arrays, "published")
             names = _first_numbers(arrays, "hashes")
             self.indexes = [
@@ -235,16 +238,16 @@ class NewsIndex:
             ) from error
 
     def close(self) -> None:
-        """Close the texts; mapped files are released with their last user."""
+        """Close the texts; mapped files are released when they are no longer used."""
         for texts in self._texts:
             texts.close()
 
     def evidence(self, articles: Iterable[int]) -> tuple[Evidence, ...]:
-        """Return the evidence for articles, in order; a page that is in two parts once."""
+        """Return the evidence for articles, in order; a page in two parts appears once."""
         return tuple({one.id: one for one in self.read(articles)}.values())
 
     def read(self, articles: Iterable[int]) -> list[Evidence]:
-        """Return the evidence for articles, one for each, in order."""
+        """Return one piece of evidence for each article, in order."""
         with self.explain_damage(OSError, ValueError, LookupError):
             return [to_evidence(self._record(number)) for number in articles]
 
@@ -254,7 +257,7 @@ class NewsIndex:
         return record
 
     def stats(self) -> StoreStats:
-        """Return the statistics of the files that the store was made from."""
+        """Return the statistics of the files that the store was built from."""
         dropped: Counter[str] = Counter()
         precision: Counter[Precision] = Counter()
         for part in self._parts:
@@ -293,8 +296,8 @@ def _make_entity(name: str, kind: EntityType) -> NamedEntity:
 
 
 _OLDER: tuple[Any, ...] = (0, [], ENGLISH)
-"""The last values of a record, for parts of older versions that lack some of them: news of GDELT,
-which cites nothing, in English."""
+"""The last values of a record, for parts of older versions that lack some of them: GDELT's news in
+English, without citations."""
 
 
 def to_evidence(record: Sequence[Any]) -> Evidence:

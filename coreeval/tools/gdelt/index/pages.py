@@ -1,8 +1,7 @@
-"""From segment rows to pages: joined by address, dated, checked, screened, with their words.
+"""Turns segment rows into pages: joins, dates, checks and screens them, and adds their words.
 
-The functions for SQL are vectorised where a text is plain, and this package's own Python where it
-is odd. So the rules are written once, in Python, and the common case costs a tenth of it. `PLAIN`
-decides which is which, and a test holds both against each other.
+SQL macros process plain texts, and this package's Python functions all others. So the common case
+takes a tenth of the time. `PLAIN` decides which is used, and a test compares both.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,8 +35,8 @@ from coreeval.tools.gdelt.words import (
 PLAIN = (
     "[ -%''-^`-~\u00c0-\u024f\u1e00-\u1eff\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac£¥°«»]*"
 )
-"""Texts of these characters, which are ASCII apart from accents, are split by SQL: no `&`, which
-may join letters, and no `_`."""
+"""SQL splits texts of these characters, which are ASCII apart from accents: no `&`, which may join
+letters, and no `_`."""
 _MARKS = "[ -~\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac£¥°«»]*"
 _MACROS = f"""
 CREATE MACRO host_part(url) AS lower(split_part(url, '/', 3));
@@ -111,7 +110,7 @@ _PYTHON: dict[str, tuple[Callable[..., Any], list[Any], str]] = {
 EXACT, BY_URL, BY_CLUSTER, BY_CRAWL = range(4)
 """Positions in `PRECISIONS`, best first."""
 
-# Neighbouring days are only compared: what is long and plays no part in it is left out.
+# Neighbouring days are only compared: long columns that this does not need are left out.
 _ROWS = """
 CREATE TABLE rows AS
 WITH read AS (
@@ -127,7 +126,8 @@ SELECT page_of(url) AS page, day, url, title, snippet, crawled_at, stated_at, la
        if(day BETWEEN $first AND $last, [one FOR one IN themes IF one IN $themes], []) AS themes
 FROM read
 """
-# The better row of a page, completed by what only the others have. `worth` orders a page's rows.
+# The best row of a page, completed by values that only other rows have. `worth` orders a page's
+# rows.
 _JOINED = """
 WITH shared AS (
     SELECT page FROM rows GROUP BY page HAVING count(*) > 1
@@ -220,8 +220,8 @@ def make_pages(
     """Create the view `pages` from segment files; return the number of the span's own rows.
 
     The table `known`, with the pages of earlier parts, must exist. Pages first seen on days from
-    `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are only there
-    for comparison. Rows of `outdated` files are counted and not used. Pages in other languages than
+    `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are only for
+    comparison. Rows of `outdated` files are counted and not used. Pages in other languages than
     `languages` are not offered.
     """
     span = {"first": first, "last": last}
@@ -236,7 +236,7 @@ def make_pages(
     return int(rows)
 
 
-# Each different token is normalised once, by the Python that normalises queries.
+# Each distinct token is normalised once, by the Python code that normalises queries.
 _TOKENS = """
 CREATE TABLE tokens AS
 SELECT n, 0::UTINYINT AS place, unnest(split_words(headline)) AS token FROM pages

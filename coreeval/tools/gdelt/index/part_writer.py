@@ -1,6 +1,6 @@
-"""Writing a part: its inverted index and its texts.
+"""Writes a part: its inverted index and its texts.
 
-Where very many articles of one day name somebody, each has how it would be ranked among them.
+If very many articles of one day mention a name, each stores its rank among them.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from coreeval.tools.gdelt.index.storage import (
 from coreeval.tools.gdelt.words import THEMES
 
 CROWD = 64
-"""The number of articles of one day mentioning a name from which on they are ranked in advance."""
+"""The least number of articles of one day with the same name that are ranked in advance."""
 TELLINGS = 4
 """The most articles of a story that count among the best of their day; a search uses two."""
 DEEPEST = 255
@@ -43,7 +43,7 @@ def compute_depths(
         packed: Mentions as `name << 32 | article << 1 | flag`, sorted.
         published: Epoch seconds of each article.
         prior: The part of each article's score that does not depend on the query.
-        told_often: Whether `TELLINGS` articles tell the same story better.
+        told_often: Whether `TELLINGS` articles report the same story better.
     """
     name = (packed >> KEY).astype(np.uint32)
     article = packed.astype(np.uint32) >> np.uint32(1)
@@ -152,7 +152,7 @@ def write_part(database: duckdb.DuckDBPyConnection, folder: Path) -> None:
 
 
 def _index_arrays(database: duckdb.DuckDBPyConnection) -> Arrays:
-    """Return the arrays that a `PartIndex` is read from."""
+    """Return the arrays of a `PartIndex`."""
     articles = _fetch_arrays(database, _ARTICLES, tellings=TELLINGS)
     told_often = articles.pop("told_often")
     terms, names = _fetch_table(database, _WORDED), _fetch_table(database, _SHOWN)

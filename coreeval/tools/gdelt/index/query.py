@@ -1,6 +1,6 @@
-"""From a query to matches: the words looked up, their weights, what a store has for them.
+"""Turns a query into matches: its words, their weights, and their articles in a store.
 
-Articles are found by their text, by a name, or by a theme.
+Articles are found by their text, a name or a theme.
 """
 
 import math
@@ -18,7 +18,7 @@ from coreeval.tools.gdelt.words import THEMES, query_keys
 TOPIC_SHARE = 0.3
 """The share of a topic's words, by weight, that an article must have; a rare word weighs more (ln(1
 + articles / articles with the word)). A topic is a description, which a headline words differently.
-When most of the words were required, 39 of 60 samples had fewer than six candidates and found no
+With most of the words required, 39 of 60 samples had fewer than six candidates and found no
 knowledge (docs/quality.md, round 1)."""
 NAME_RUNGS = ("named", "alias")
 """Rungs whose query is a name: all of its words must occur."""
@@ -34,7 +34,7 @@ class Spelling:
     share: float
     """The share of the words' weight that an article must have."""
     alone: bool
-    """Whether it is a name of one word whose query has a context that can settle who is meant."""
+    """Whether it is a name of one word whose query has a context to disambiguate it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ def _cut(name: str) -> str:
 
 
 def weigh_words(spelling: Spelling, held: Mapping[str, int], articles: int) -> Iterator[QueryWord]:
-    """Yield a spelling's words, the heaviest first; `held` is the number of articles of each word.
+    """Yield a spelling's words, the heaviest first; `held` is the number of articles per word.
 
-    Words become seeds until the rest weighs less than an article may lack.
+    Words become seeds until the remaining words weigh less than an article may lack.
     """
     weights = {word: math.log(1 + articles / (held.get(word) or 1)) for word in spelling.words}
     whole, left = sum(weights.values()), 1.0
@@ -104,7 +104,7 @@ def list_contexts(query: EntityQuery) -> list[frozenset[str]]:
 MOST_NAMES = 200
 """The most names that a spelling may match, most mentioned first: 'John' is part of thousands."""
 IN_TITLE, IN_TEXT, BY_NAME = 0.40, 0.32, 0.20
-"""How well an article matches, as a part of its score (research: gdelt §8; untuned)."""
+"""The quality of a match, as a part of the score (research: gdelt §8; untuned)."""
 _LEAST = 5e-7
 """The tolerance of comparisons of weights, which have six digits."""
 Weights = NDArray[np.float64]
@@ -130,21 +130,21 @@ class SearchTerms:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The articles that a query finds; some are found in several ways."""
+    """An article that a query finds, possibly in several ways."""
 
     article: Numbers
     """The article's number in the store."""
     whole: Weights
     """The share of the query's words that the article has, by weight."""
     match: Weights
-    """How well it matches: `IN_TITLE`, `IN_TEXT` or `BY_NAME`."""
+    """The quality of the match: `IN_TITLE`, `IN_TEXT` or `BY_NAME`."""
 
 
 def find_matches(view: StoreView, question: SearchTerms, deep: int | None) -> Iterator[Matches]:
     """Yield the matches of a query.
 
     A match is either in the text (headline and description together) or in one name: words of a
-    name that occur in two different names do not count as a mention of it. `deep` is the number of
+    name that occur in two different names do not count as a mention. `deep` is the number of
     articles per day to consider for a name that very many articles mention; None considers all.
     """
     for wanted in question.spellings:
@@ -193,11 +193,11 @@ def _most_mentioned(view: StoreView, names: Numbers, whole: Weights) -> NDArray[
 
 
 def _having(lists: Sequence[Items], wanted: SpellingWeights) -> tuple[Numbers, Weights, Flags]:
-    """Return the items with enough of the words: numbers, word weights, whether all are flagged.
+    """Return the items with enough of the words: their numbers, word weights and common flags.
 
     Args:
-        lists: The items that have each word.
-        wanted: The words, and the share of their weight that is enough.
+        lists: The items with each word.
+        wanted: The words, and the share of their weight that suffices.
     """
     both = [each for each in zip(wanted.words, lists, strict=True) if len(each[1])]
     left = sum(asked.weight for asked, _ in both)
@@ -233,7 +233,7 @@ def _union(several: Sequence[Items]) -> Numbers:
 def _match_contexts(
     view: StoreView, articles: Numbers, contexts: Sequence[frozenset[str]]
 ) -> Flags:
-    """Return which articles have a word of a context, or a name with all words of one.
+    """Return for each article whether it has a word of a context, or a name with all its words.
 
     A name of a single word is ambiguous.
     """

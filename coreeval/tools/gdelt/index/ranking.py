@@ -1,6 +1,6 @@
-"""Searching a store for a batch of queries: the best articles, and the commonest names.
+"""Searches a store for a batch of queries, and for its commonest names.
 
-Of a story at most two articles are taken.
+At most two articles of a story are returned.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from coreeval.tools.gdelt.index.storage import Flags
 from coreeval.tools.gdelt.index.view import ONE, PartView, StoreView, epoch_seconds
 
 CAP = 800
-"""The most finds of a query whose stories are ranked, best first: enough for 20 stories that 20
-sites tell, found in the text and by name."""
+"""The most finds of a query whose stories are ranked, best first: enough for 20 stories on 20 sites
+each, found in the text and by name."""
 RECENCY = 0.20
 """The score bonus of the newest article over one from long before (research: gdelt §8)."""
 _WORDS_FIRST = 2.0**21
-"""The weight that ranks articles with more of a query's words first, whatever their scores."""
+"""The weight that ranks articles with more of a query's words first, regardless of their scores."""
 ArticleNumbers = NDArray[np.int64]
 
 
@@ -39,7 +39,7 @@ def rank_matches(
 ) -> list[int]:
     """Return the numbers of up to `k` articles, best first.
 
-    Stories are in the order of their best article; a second site that tells the same story follows
+    Stories are in the order of their best article; another site's article on the same story follows
     it directly, because two reports of one event are the best material (pilot §2). Ties are in the
     order of the store.
 
@@ -67,9 +67,9 @@ def rank_matches(
 
 
 def rank_leading(view: StoreView) -> ArticleNumbers:
-    """Return the articles that a view shows, those that most sites tell first, then the newest.
+    """Return the articles of a view, those of stories on most sites first, then the newest.
 
-    Of each story there is the article that leads it.
+    Each story is represented by its leading article.
     """
     shown = np.concatenate(
         [np.arange(*(part.bounds >> ONE).tolist()) + part.index.first for part in view.parts]
@@ -87,7 +87,7 @@ def rank_leading(view: StoreView) -> ArticleNumbers:
 def _merge_duplicates(
     article: ArticleNumbers, whole: NDArray[np.float64], score: NDArray[np.float64]
 ) -> tuple[ArticleNumbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return each article once, with the highest share that it was found with."""
+    """Return each article once, with its highest matched share."""
     order = np.argsort(article, kind="stable")
     ordered = article[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -114,8 +114,8 @@ def _pick_stories(ranked: ArticleNumbers, articles: ArticleColumns, k: int) -> l
 
 
 DEPTH = 16
-"""The best articles of one day to consider for a name that very many mention; twice the number
-wanted if that is more."""
+"""The number of best articles of one day to consider for a name that very many mention; twice the
+number wanted if that is more."""
 
 
 def search(
@@ -135,7 +135,7 @@ def search(
     start, end = epoch_seconds(window.start), epoch_seconds(window.end)
     view = StoreView.of(shelf, window, worst, source, language)
     decay = max((end - start) / 3, 1.0)
-    # The best mentions of a day were ranked in all languages together.
+    # The ranking of a day's mentions covers all languages together.
     mixed = language is not None and len(shelf.languages) > 1
     deep = None if mixed else max(2 * k, DEPTH)
     return [
@@ -187,7 +187,7 @@ class PartNames:
         index = part.index
         counts = index.precision[index.mentions.items >> ONE] <= worst
         counts &= part.counts(index.mentions.items)
-        # Each name has a mention, so that no list is empty, as reduceat wants it.
+        # Each name has a mention, so no list is empty, as reduceat requires.
         totals = np.add.reduceat(counts, index.mentions.starts[:-1], dtype=np.int64)
         names = np.flatnonzero(totals)
         return cls(index, counts, names, totals[names])
@@ -224,7 +224,7 @@ def find_commonest_names(view: StoreView) -> list[NamedEntity]:
 def _display_names(
     parts: Sequence[PartNames], groups: Sequence[Groups], wanted: Flags
 ) -> dict[int, str]:
-    """Return the display form of the wanted names; a name in several parts is one group."""
+    """Return the displayed form of the wanted names; a name in several parts is one group."""
     found: dict[int, str] = {}
     for part, group in zip(parts, groups, strict=True):
         there = wanted[group]

@@ -1,7 +1,7 @@
 """The files of a part: arrays mapped into memory, lists of numbers by key, texts in blocks.
 
-Opening an array file reads next to nothing, and a few of a million texts are read without the
-rest. Lists of numbers by key are the heart of the inverted index; their keys are texts.
+Opening an array file reads almost nothing, and a few of a million texts can be read without the
+rest. The inverted index consists of lists of numbers by key; their keys are texts.
 """
 
 import json
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 MAGIC = b"coreeval arrays 2\n"
 EARLIER = b"coreeval arrays 1\n"
-"""The form of before there were sources of news other than GDELT, which is still read."""
+"""The earlier form, with GDELT as the only source of news, which is still read."""
 ALIGNED = 64
 """The alignment in bytes: each array starts at a multiple, so that it can be used in place."""
 Arrays = dict[str, NDArray[Any]]
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write one-dimensional arrays of numbers, each under its name.
+    """Write one-dimensional arrays of numbers under their names.
 
     Raises:
         OSError: the file cannot be written; its `errno` says whether the disk is full.
@@ -48,12 +48,12 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         first = _align(file.tell())
         for name, (_, start, _, _) in placed.items():
             file.seek(first + start)
-            file.write(little[name].data)  # `tofile` does not say that the disk is full
+            file.write(little[name].data)  # `tofile` does not report a full disk
         file.truncate(first + end)
 
 
 def open_arrays(path: Path, *, checked: bool = False) -> Arrays:
-    """Return views of a file's arrays, which stays mapped while one of them is alive.
+    """Return views of a file's arrays; the file stays mapped while one of them is alive.
 
     If `checked`, the whole file is read and its checksums are compared.
 
@@ -108,7 +108,7 @@ def write_records(path: Path, records: Iterable[str]) -> None:
 
 @cache
 def _open_codec() -> "Codec":
-    from pyarrow import Codec  # 50 ms that only stored texts need
+    from pyarrow import Codec  # takes 50 ms, only needed for stored texts
 
     return Codec("zstd", compression_level=_LEVEL)
 
@@ -125,7 +125,7 @@ class RecordFile:
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if hasattr(mmap, "MADV_RANDOM"):
-            self._bytes.madvise(mmap.MADV_RANDOM)  # or the system reads far ahead of each record
+            self._bytes.madvise(mmap.MADV_RANDOM)  # prevents reading far ahead
         index = len(self._bytes) - 8
         blocks = int.from_bytes(self._bytes[index:], "little", signed=True) if index >= 0 else -1
         start = index - 16 * blocks
@@ -162,7 +162,7 @@ class RecordFile:
         try:
             size = int(self._sizes[block])
             unpacked: bytes = _open_codec().decompress(packed, size, asbytes=True)
-        except (OSError, MemoryError, SystemError) as error:  # the last: a size below zero
+        except (OSError, MemoryError, SystemError) as error:  # the last record: a negative size
             raise ValueError(f"a block of texts is damaged: {error}") from None
         return unpacked
 
@@ -174,7 +174,7 @@ KEY = np.uint64(32)
 """The number of bits below the key in numbers that combine key and item, so that sorting sorts
 both."""
 STRETCH = 128
-"""The interval at which texts are kept in memory, so that finding a text unpacks only a few."""
+"""The interval of the texts kept in memory, so that finding a text decodes only a few."""
 _ONE = np.uint32(1)
 
 
@@ -209,7 +209,7 @@ class Strings(Sequence[str]):
 
 def to_string_arrays(name: str, texts: Iterable[str]) -> Arrays:
     """Return the arrays that store a `Strings`."""
-    import pyarrow as pa  # slow to import, for making parts only
+    import pyarrow as pa  # slow to import, only needed to build parts
 
     column = pa.array(texts, pa.string())
     if not len(column):

@@ -1,7 +1,7 @@
-"""What a store consists of: its files, its list of itself (store.db), what it was made of.
+"""The contents of a store: its files, their list (store.db), and the files that it was built from.
 
-The version of the code that makes parts is here too, apart from making them, which takes DuckDB
-and Arrow: a part made by other rules is made again.
+The version of the code that builds parts is here too, since that code needs DuckDB and Arrow: a
+part built by other rules is rebuilt.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
 FINISH = "run the same `coreeval gdelt sync` again, unless one is running: it makes them searchable"
-"""What to do about news of a sync that was stopped or killed after it had read it."""
+"""Advice for news that a stopped or killed sync had already read."""
 
 
 class FileRead(Value):
@@ -74,12 +74,12 @@ class StoreLayout:
 
     @property
     def ledger(self) -> Path:
-        """The ledger of the files read and the rows that they gave."""
+        """The ledger of the files read and their rows."""
         return self.root / "store.db"
 
     @property
     def lock(self) -> Path:
-        """The lock held by the process that adds to the store."""
+        """The lock of the process that adds to the store."""
         return self.root / "lock"
 
     @property
@@ -121,7 +121,7 @@ class StoreLayout:
         refuse_special_files(self.root)
 
     def clear_leftovers(self, listed: Iterable[str]) -> None:
-        """Remove what a killed process left: downloads, and data files that are not listed.
+        """Remove the remains of a killed process: downloads, and data files that are not listed.
 
         Raises:
             KnowledgeError: there is a link in the store, or a listed path leads out of it.
@@ -150,7 +150,7 @@ def to_safe_name(name: str) -> str:
 
 @cache
 def hash_code() -> str:
-    """Return a hash of the code that makes parts: parts made by other code are rebuilt."""
+    """Return a hash of the code that builds parts: parts built by other code are rebuilt."""
     digest = hashlib.sha256()
     for module in sorted(Path(__file__).parents[1].glob("**/*.py")):
         digest.update(module.read_bytes())
@@ -168,7 +168,7 @@ _OF_SEARCH = {
     "languages": "code TEXT PRIMARY KEY",
     "searchable": "path TEXT PRIMARY KEY",
 }
-"""The columns of the tables of what is searched."""
+"""The columns of the tables of searchable data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,7 @@ class StorePart:
     last: str
     """The last crawl day as `YYYY-MM-DD`, included, like the first."""
     fingerprint: str
-    """A hash of the segments and the code that the part was made from."""
+    """A hash of the segments and the code that the part was built from."""
     rows: int
     articles: int
     dropped: dict[str, int] = field(default_factory=dict)
@@ -196,13 +196,13 @@ class StorePart:
 
 @contextmanager
 def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open the catalog of a store that the intake (sync/store_ledger.py) has made.
+    """Open the catalog of a store that the intake (sync/store_ledger.py) has created.
 
-    The tables of what is searched are created in it only if `create`. If they are missing, the
-    connection has empty ones of its own, so that whoever reads changes nothing.
+    The tables of searchable data are created in it only if `create`. If they are missing, the
+    connection has temporary empty ones, so that readers change nothing.
 
     Raises:
-        KnowledgeError: there is a link in the store, or its first sync ended before it was made.
+        KnowledgeError: there is a link in the store, or its first sync ended before creating it.
         RunError: the catalog cannot be opened.
     """
     refuse_special_files(store)
@@ -278,14 +278,14 @@ def replace_parts(
 
 
 def set_searchable(database: sqlite3.Connection, paths: Iterable[str]) -> None:
-    """Set the data files that the parts were made from."""
+    """Set the data files that the parts were built from."""
     with database:
         database.execute("DELETE FROM searchable")
         database.executemany("INSERT INTO searchable VALUES (?)", [(path,) for path in paths])
 
 
 def describe_unsearchable(database: sqlite3.Connection) -> str:
-    """Return what a store has that its parts lack, and what to do; "" if they have everything."""
+    """Return a message on data that the parts lack, and what to do; "" if they are complete."""
     ((rows,),) = database.execute(
         "SELECT coalesce(sum(rows), 0) FROM segments WHERE path LIKE 'segments/%' "
         "AND path NOT IN (SELECT path FROM searchable)"

@@ -1,6 +1,6 @@
-"""From pages to stories: near-duplicate headlines as one article, and the names in each.
+"""Groups pages with near-duplicate headlines into stories, and finds the names in each.
 
-A story is the same event told by several sites (research: gdelt §5). Articles are numbered in
+A story is the same event reported by several sites (research: gdelt §5). Articles are numbered in
 order of time.
 """
 
@@ -17,10 +17,10 @@ from coreeval.tools.gdelt.words import find_title_names
 
 MIN_JACCARD = 0.6
 SPAN = timedelta(hours=48)
-"""The time span and similarity within which headlines tell the same story (research: gdelt §5;
+"""The time span and similarity within which headlines report the same story (research: gdelt §5;
 untuned)."""
 MIN_WORDS = 3
-"""The fewest content words of a headline that need not be equal to its twin."""
+"""The least content words of a headline that need not equal its near-duplicate."""
 _SECONDS = int(SPAN.total_seconds())
 
 _HEADS = f"""
@@ -31,14 +31,14 @@ WITH worded AS (
 SELECT n, page, words, published, published // {_SECONDS} AS stretch
 FROM worded JOIN pages USING (n)
 """
-# The same words within one stretch of 48 hours; pairs are at most one stretch apart.
+# The same words within one period of 48 hours; pairs are at most one period apart.
 _NODES = """
 CREATE TABLE nodes AS
 SELECT (row_number() OVER ())::INTEGER AS node, words, stretch, items
 FROM (SELECT words, stretch, count(*) AS items FROM heads GROUP BY ALL)
 """
-# A mask has a bit for each word: what it shows of the words that only one of two nodes has tells
-# most pairs apart before their words are compared.
+# A mask has a bit for each word: the masks of the words that only one of two nodes has exclude most
+# pairs before their words are compared.
 _SIGNS = f"""
 CREATE TABLE signs AS
 WITH masked AS (
@@ -127,7 +127,7 @@ def find_leaders(
 
 TITLED_UP_TO = 20_000
 """The most articles of a part whose headlines are searched for names: enough for article lists;
-larger parts have GKG, which has named everybody who matters."""
+larger parts have GKG, which names everybody relevant."""
 
 # A story gives its undated members the time of its earliest dated one, unless seen before it.
 _DATED = f"""
@@ -156,8 +156,8 @@ headed AS (
 SELECT n, published, precision, sites, CASE WHEN told > 1 THEN story END AS story
 FROM moved JOIN headed USING (leader) WHERE dropped IS NULL
 """
-# The weights are research: gdelt §8; where no copies tell how much an event is noticed, the number
-# of sources that GDELT's Mentions count does.
+# The weights are from research: gdelt §8; without copies that show how much an event is noticed,
+# the number of sources in GDELT's Mentions is used.
 _ITEMS = """
 CREATE TABLE items AS
 WITH kept AS (

@@ -1,6 +1,6 @@
-"""A store as far as a window and a precision show it, all of its parts as one.
+"""A view of a store through a window and a precision, with all of its parts as one.
 
-Articles and names are numbered through all parts, so that lists ascend as those of a part do.
+Articles and names are numbered across all parts, so that lists ascend as in a part.
 """
 
 import itertools
@@ -50,7 +50,7 @@ class PartView:
         return items + np.uint32(self.index.first << 1)
 
     def counts(self, items: Items) -> Flags:
-        """Return which items of a list in any order are in the window."""
+        """Return for each item of a list in any order whether it is in the window."""
         if self.whole:
             return np.ones(len(items), bool)
         inside: Flags = (items >= self.bounds[0]) & (items < self.bounds[1])
@@ -71,7 +71,7 @@ class PartView:
 
 @dataclass(frozen=True, slots=True)
 class StoreView:
-    """The items of a store that match a window and a precision; made for one batch of queries."""
+    """The items of a store that match a window and a precision, for one batch of queries."""
 
     parts: tuple[PartView, ...]
     articles: ArticleColumns
@@ -99,14 +99,14 @@ class StoreView:
         return cls(parts, shelf.articles, worst, source, language)
 
     def any(self) -> bool:
-        """Return whether there is any article."""
+        """Return whether there are any articles."""
         return any(
             self.sure(np.arange(*(part.bounds >> ONE), dtype=np.uint32) + part.index.first).any()
             for part in self.parts
         )
 
     def count_articles(self, word: str) -> int:
-        """Return the number of articles that have a word, whatever the window."""
+        """Return the number of articles that have a word, in any window."""
         return sum(len(part.index.words.of(term)) for part, term in self._parts_with(word))
 
     def words(self, word: str) -> Items:
@@ -119,7 +119,7 @@ class StoreView:
         return self._words[word]
 
     def names(self, word: str) -> Items:
-        """Return the names that contain a word, whatever the window."""
+        """Return the names that contain a word, in any window."""
         if word not in self._names:
             lists = [part.index.names.of(term) + np.uint32(part.index.first_name << 1)
                      for part, term in self._parts_with(word)]  # fmt: skip
@@ -138,7 +138,7 @@ class StoreView:
         return join_ascending([part.inside(part.index.themes.of(theme)) for part in self.parts])
 
     def sure(self, articles: Numbers) -> Flags:
-        """Return which articles are of source and language, and dated with enough certainty."""
+        """Return for each article whether its source, language and precision match."""
         counts: Flags = self.articles.precision[articles] <= self.worst
         if self.source is not None:
             counts &= self.articles.source[articles] == self.source
@@ -157,9 +157,9 @@ class StoreView:
                 yield part, here, names[here] - np.uint32(part.index.first_name)
 
     def mentions(self, names: Numbers, deep: int | None = None) -> tuple[Numbers, NDArray[np.intp]]:
-        """Return the articles in the window in which GKG mentions one of the names, and which.
+        """Return the articles in the window in which GKG mentions one of the names, with the names.
 
-        If `deep` is given and a day has very many articles, only that many of the day are kept.
+        If `deep` is given and a day has very many articles, only that many of the day are returned.
         """
         found = [
             (articles, which + here.start)
@@ -172,12 +172,12 @@ class StoreView:
 
 
 def join_ascending(lists: Sequence[Items]) -> Items:
-    """Return ascending lists joined as one; each begins after the end of the one before."""
+    """Return ascending lists joined as one; each begins after the end of the previous one."""
     if len(lists) == 1:
         return lists[0]
     return np.concatenate(lists) if lists else NOTHING
 
 
 def epoch_seconds(time: datetime) -> int:
-    """Return a time in the epoch seconds that a store holds."""
+    """Return a time in epoch seconds, as in a store."""
     return int(time.timestamp())

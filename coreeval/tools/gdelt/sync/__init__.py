@@ -1,1 +1,1 @@
-"""The store's intake: GDELT's files, from the mirror or from a folder, become dated segments."""
+"""The store's intake, which converts GDELT's files from the mirror or a folder to segments."""

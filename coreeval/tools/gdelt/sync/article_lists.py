@@ -1,6 +1,6 @@
-"""Files that list articles row by row: GAL, and the article lists of DOC 2.0.
+"""Reads files with an article per row: GAL, and the article lists of DOC 2.0.
 
-DOC 2.0 has them as the API's JSON; the same fields come as JSONL or CSV.
+Lists of DOC 2.0 are the API's JSON, or JSONL or CSV with the same fields.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""Which batches a store should have, which to fetch, which it has, where it has gaps."""
+"""The batches that a store should have, has, and lacks, and those to fetch."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,16 +22,16 @@ class BatchToFetch:
     feed: Feed
     batch: datetime
     known: frozenset[str] = frozenset()
-    """The names of its files that were read whole."""
+    """The names of its files that were read to the end."""
 
 
 SLOW_MIRROR = timedelta(days=7)
-"""The age up to which a batch that is newer than everything read of its feed is requested again: a
-mirror may be days behind."""
+"""The age up to which a batch newer than all read batches of its feed is requested again: a mirror
+may be days behind."""
 
 
 def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:
-    """Return a window that can be fetched; without an end, it ends now.
+    """Return a window that can be fetched; it ends now if no end is given.
 
     Raises:
         UsageError: the window is backwards, in the future, or before GDELT 2.
@@ -58,7 +58,7 @@ def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[
 def batches_between(
     start: datetime, end: datetime, step: timedelta = QUARTER
 ) -> Iterator[datetime]:
-    """Yield the batches from the quarter hour, or other step, of `start` to before `end`."""
+    """Yield the batches from the step (a quarter hour or other) of `start` to before `end`."""
     size = step.total_seconds()
     at = datetime.fromtimestamp(start.timestamp() // size * size, UTC)
     while at < end:
@@ -76,7 +76,7 @@ def list_ranges(starts: Mapping[Feed, datetime], end: datetime, now: datetime) -
 
 
 def list_ranges_of_copies(copies: Mapping[Feed, Iterable[int]], now: datetime) -> list[BatchRange]:
-    """Return from which batch to which each feed was read; wrong dates of files do not count."""
+    """Return the first and last batch read of each feed, without files of wrong dates."""
     first, last = int(FIRST_BATCH.timestamp()), int((now + QUARTER).timestamp())
     return [
         BatchRange(feed, min(found), max(found))
@@ -97,7 +97,7 @@ def list_batches_to_fetch(
     Args:
         starts: The feeds, and the start of the window of each.
         known: The rows of each feed's batches.
-        names: The names of each feed's files that were read whole.
+        names: The names of each feed's files that were read to the end.
         end: The end of the windows.
         now: The current time.
     """
@@ -115,12 +115,12 @@ def list_batches_to_fetch(
 def find_resume_starts(
     ledger: StoreLedger, feeds: Sequence[Feed], now: datetime
 ) -> dict[Feed, datetime]:
-    """Return where each feed goes on; none if nothing of them was read.
+    """Return where each feed continues; empty if none of them was read.
 
-    It is some time before its newest batch, since some come late or are rewritten, or the oldest
-    batch that was asked for in the `SLOW_MIRROR` before that and is still open, but not before the
-    first that was asked for. A feed of which nothing was read goes on with the others. What is
-    dated after `now` or before GDELT 2 does not count: it comes from a wrong clock.
+    This is some time before its newest batch, since some are late or rewritten, or the oldest batch
+    that was requested in the `SLOW_MIRROR` before that and is still open, but not before the first
+    requested one. A feed without read batches continues with the others. Batches dated after `now`
+    or before GDELT 2 do not count: they are from a wrong clock.
     """
     latest = int(now.timestamp())
     newest = {feed: _newest_read(ledger.batches(feed), latest) for feed in feeds}
@@ -144,9 +144,9 @@ def _resume_start(ledger: StoreLedger, feed: Feed, newest: int, now: datetime) -
 
 
 def count_ahead(ledger: StoreLedger, feeds: Sequence[Feed], now: datetime) -> int:
-    """Return how many batches of the feeds were read that begin a quarter hour or more from now.
+    """Return the number of read batches that begin a quarter hour or more after now.
 
-    GDELT publishes a batch some minutes before its time.
+    GDELT publishes batches some minutes before their time.
     """
     return ledger.count_batches_after(feeds, int((now + QUARTER).timestamp()))
 
@@ -195,7 +195,7 @@ def _available_batches(
 
 
 def is_final(batch: datetime, feed: Feed, now: datetime) -> bool:
-    """Return whether nothing more is expected of a batch that the mirror has passed."""
+    """Return whether no more files are expected for a batch that the mirror has passed."""
     return now >= batch + MIRRORED[feed].settled
 
 
@@ -216,7 +216,7 @@ def _is_settled(row: BatchRow | None, now: datetime, *, behind: bool) -> bool:
 
 
 Missing = Literal["missing", "not_fetched"]
-"""The reason that a batch is absent: the mirror does not have it, or it was not fetched yet."""
+"""The reason that a batch is missing: the mirror does not have it, or it was not fetched yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +269,7 @@ class FeedCoverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCoverage:
-    """The coverage of a store: what it contains of what it should contain."""
+    """The coverage of a store: its actual and its expected contents."""
 
     feeds: tuple[FeedCoverage, ...]
     days: Mapping[str, int]

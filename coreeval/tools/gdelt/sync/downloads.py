@@ -1,7 +1,7 @@
-"""Downloads from GDELT's bulk mirror, in the background: a few at once, whole files or none.
+"""Downloads files from GDELT's bulk mirror in the background, a few at a time.
 
-Files come over TLS and are checked against the mirror's own MD5, or else by unpacking them. There
-is never more on disk than the readers need.
+Files are complete or missing. They are sent over TLS and checked against the mirror's MD5, or
+otherwise by decompressing them. The disk never holds more files than the readers need.
 """
 
 import asyncio
@@ -61,11 +61,11 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class FetchFailed(Exception):
-    """The file could not be fetched, and trying again at once does not help."""
+    """The file could not be fetched, and an immediate retry would not help."""
 
 
 class _TransientFailure(FetchFailed):
-    """The try failed in a way that may not recur."""
+    """The try failed for a reason that may not recur."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def normalise_mirror_url(url: str) -> str:
     """Return the mirror's URL without a trailing slash; it may include `gdeltv2/`.
 
     Raises:
-        UsageError: the URL is not https; plain http is for a server on this machine only.
+        UsageError: the URL is not https; plain http is only for a server on this machine.
     """
     check_address(
         url,
@@ -92,10 +92,10 @@ def normalise_mirror_url(url: str) -> str:
 
 
 def check_address(url: str, *, what: str, where: str, hint: str) -> None:
-    """Check that an address is of https without secrets, or of a server on this machine.
+    """Check that an address uses https and has no secrets, or is of a server on this machine.
 
     Raises:
-        UsageError: it is not; the message repeats no secret.
+        UsageError: it is not; the message contains no secrets.
     """
     try:
         parts = split_address(url)
@@ -115,7 +115,7 @@ def check_address(url: str, *, what: str, where: str, hint: str) -> None:
 
 
 def new_session() -> aiohttp.ClientSession:
-    """Return a session that uses proxies and leaves bodies compressed, as checksummed."""
+    """Return a session that uses proxies and leaves bodies compressed, for their checksums."""
     return aiohttp.ClientSession(
         timeout=TIMEOUT,
         trust_env=True,
@@ -165,7 +165,7 @@ class Mirror:
             raise _TransientFailure(str(error)) from None
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _TransientFailure(describe_http_error(error)) from None
-        except ValueError:  # aiohttp reads the proxy's address at each request
+        except ValueError:  # aiohttp reads the proxy's address for each request
             raise FetchFailed("HTTP_PROXY or HTTPS_PROXY is not a proxy address") from None
         if expected and expected != found.md5:
             raise _TransientFailure("the MD5 does not match")
@@ -200,16 +200,16 @@ _MD5_BYTES = 16
 
 
 class ChecksumUnreadable(ValueError):
-    """A server states an MD5 that is none."""
+    """A server states an invalid MD5."""
 
 
 def read_md5_header(headers: MultiMapping[str]) -> str | None:
     """Return the MD5 that a response states in x-goog-hash or as its ETag; None without one.
 
-    x-goog-hash may come in several lines, one for each kind of checksum.
+    x-goog-hash may have several lines, one for each kind of checksum.
 
     Raises:
-        ChecksumUnreadable: x-goog-hash has an MD5 that is none, or two different ones.
+        ChecksumUnreadable: x-goog-hash has an invalid MD5, or two different ones.
     """
     stated = set(_STATED.findall(",".join(headers.getall("x-goog-hash", []))))
     if len(stated) > 1:
@@ -231,9 +231,9 @@ def _decode_md5(word: str) -> str:
 
 
 def find_damage(path: Path) -> str:
-    """Return why a download without a checksum cannot be whole, "" if it can be.
+    """Return why a download without a checksum cannot be complete; "" if it may be.
 
-    What is too large is left to the reader, which refuses it.
+    A file that is too large is left to the reader, which refuses it.
 
     Raises:
         OSError: the file cannot be read.
@@ -257,10 +257,10 @@ def find_damage(path: Path) -> str:
 AT_ONCE = 4
 """The number of simultaneous downloads (research: gdelt §8)."""
 WAITING = 8
-"""The most batches on disk that are being fetched or wait to be read."""
+"""The most batches on disk that are being fetched or waiting to be read."""
 HOPELESS = 12
 """The number of failed batches in a row after which the mirror counts as unreachable; before the
-first success, one round of simultaneous downloads is enough."""
+first success, one round of simultaneous downloads suffices."""
 
 
 @dataclass(slots=True)
@@ -273,13 +273,13 @@ class FetchTroubles:
     late: int = 0
     """The number of batches that are not available yet and may still arrive."""
     growing: int = 0
-    """The number of batches of which some files are there and others may still arrive."""
+    """The number of batches with some files, of which others may still arrive."""
     in_a_row: int = 0
     fetched: bool = False
     """Whether the mirror has responded at all."""
 
     def joined(self, other: "FetchTroubles") -> "FetchTroubles":
-        """Return these troubles together with others."""
+        """Return these problems combined with others."""
         return FetchTroubles(
             failed=self.failed | other.failed,
             late=self.late + other.late,
@@ -329,7 +329,7 @@ class Downloads:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __iter__(self) -> Iterator[Delivery]:
-        """Yield each delivery as it arrives, until all are there or fetching was stopped.
+        """Yield each delivery as it arrives, until all have arrived or fetching is stopped.
 
         Raises:
             RunError: the mirror cannot be reached.
@@ -349,7 +349,7 @@ class Downloads:
         try:
             self._loop.call_soon_threadsafe(function)  # type: ignore[arg-type]
         except RuntimeError:
-            return  # it has come to its end already
+            return  # it has already ended
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -372,7 +372,7 @@ class Downloads:
                     for _ in range(AT_ONCE):
                         group.create_task(self._fetch_some(mirror))
             except ExceptionGroup as several:
-                raise several.exceptions[0] from None  # the first one has ended the others
+                raise several.exceptions[0] from None  # the first error has ended the others
 
     async def _fetch_some(self, mirror: Mirror) -> None:
         for wanted in self._wanted:
@@ -445,5 +445,5 @@ class Downloads:
 
 
 def to_batch_row(wanted: BatchToFetch, state: BatchState, now: datetime) -> BatchRow:
-    """Return the row of a batch that was asked for."""
+    """Return the row of a requested batch."""
     return BatchRow(wanted.feed, int(wanted.batch.timestamp()), state, int(now.timestamp()))

@@ -1,7 +1,7 @@
-"""Files of dated facts: JSON lines, and the API's answers about pages of current events.
+"""Reads files of dated facts: JSON lines, and the API's answers with pages of current events.
 
-A row is a fact: its sentence stands as the title, its day is in its address, and what it links to
-are its names. A page's topics count as events.
+A row is a fact: its sentence is the title, its day is in its address, and its links are its names.
+A page's topics count as events.
 """
 
 import json
@@ -34,7 +34,7 @@ MOST_HTML: Final = 2 << 20
 """The most characters of a page; a day has about 100,000."""
 _DISAMBIGUATION = re.compile(r" \([^()]*\)$")
 _STRIP_MARKER = re.compile(r"\x7f?'\"`UNIQ-[\w-]*-QINU`\"'\x7f?")
-"""What MediaWiki leaves where a template was not put back."""
+"""The mark that MediaWiki leaves for a template that was not restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _iter_facts(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[Date
 
 
 def _read_line(line: bytes, number: int, tally: RowTally) -> Iterator[DatedFact]:
-    """Yield the facts of a line, one or a whole page, and count each, also those refused."""
+    """Yield the facts of a line, one or a whole page, and count each, including refused ones."""
     value = _parse(line)
     page = value.get("parse") if value else None
     if isinstance(page, dict):
@@ -129,7 +129,7 @@ def _parse_fact(row: Mapping[str, object], number: int) -> DatedFact | Reason:
 def _read_answer(page: Mapping[str, object], number: int, tally: RowTally) -> Iterator[DatedFact]:
     """Yield the facts of a day's page in an answer of the API."""
     html, day = page.get("text"), day_of_page(read_text_field(page, "title"))
-    if isinstance(html, dict):  # the older of the two forms of an answer
+    if isinstance(html, dict):  # the older format of an answer
         html = html.get("*")
     if day is None or not isinstance(html, str) or len(html) > MOST_HTML:
         _refuse_page(number, page, tally)
@@ -170,9 +170,9 @@ def _to_row(fact: DatedFact) -> dict[str, Any] | Reason:
 
 
 def _names(told: PageFact) -> Iterator[dict[str, object]]:
-    """Yield what a fact links to, and its topics as events, each once.
+    """Yield a fact's links, and its topics as events, each once.
 
-    A link to a common noun, which the sentence writes in lower case, is no name.
+    A link to a common noun, in lower case in the sentence, is not a name.
     """
     linked = (_clean_name(name) for name in told.entities[:MOST_NAMES])
     kinds = {name: "other" for name in linked if name in told.text or name.lower() not in told.text}
@@ -183,7 +183,7 @@ def _names(told: PageFact) -> Iterator[dict[str, object]]:
 
 
 def _clean_name(raw: str) -> str:
-    """Return a name without what tells two articles of one title apart: `The Studio (series)`."""
+    """Return a name without a suffix that distinguishes titles: `The Studio (series)`."""
     name = clean_page_text(raw, LONGEST_NAME)
     return _DISAMBIGUATION.sub("", name) or name
 

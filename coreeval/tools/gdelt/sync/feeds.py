@@ -1,4 +1,4 @@
-"""GDELT's feeds: their names on the mirror, size, files, and the stretches known to be empty."""
+"""GDELT's feeds: their names on the mirror, sizes, files, and periods known to be empty."""
 
 import re
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ HOLES = (
 
 
 def find_hole(moment: datetime, feed: str) -> Hole | None:
-    """Return the known hole of a feed that contains a moment."""
+    """Return the known hole of a feed that contains a time."""
     inside = (hole for hole in HOLES if hole.start <= moment < hole.end)
     return next((hole for hole in inside if feed in hole.feeds), None)
 
@@ -69,21 +69,20 @@ class MirrorFeed:
     minutes: int = 1
     """The number of minutes of a batch at which there may be a file."""
     ready_after: timedelta = timedelta(minutes=-11)
-    """When the files of a batch may be available, relative to its stamp: most appear before it."""
+    """The time after a batch's stamp at which its files may be available: most appear before it."""
     step: timedelta = QUARTER
     """The time between two batches."""
     patience: timedelta = timedelta(hours=3)
     """The time after which a batch that is still not available counts as a gap; before, it may
     still arrive."""
     settled: timedelta = timedelta(days=1)
-    """The age of a gap, and of files missing from a batch, after which they are not requested
-    again."""
+    """The age after which a gap or missing files of a batch are not requested again."""
     rewritten: bool = False
-    """Whether a batch may change, so that it too is requested again until it is that old."""
+    """Whether a batch may change, so that it is also requested again up to that age."""
 
     @property
     def grows(self) -> bool:
-        """Return whether a batch that was read may get more: changes, or files of other minutes."""
+        """Return whether a read batch may get changes or files of other minutes."""
         return self.rewritten or self.minutes > 1
 
     def paths(self, batch: datetime) -> list[str]:
@@ -118,15 +117,15 @@ MIRRORED: dict[Feed, MirrorFeed] = {
     ),
 }
 """The feeds that can be downloaded; sizes as of October 2026 (research: gdelt §4). Current events
-are pages of Wikipedia, one a day, to which people add for some days; the others are files of
-GDELT's mirror."""
+are daily pages of Wikipedia, which are extended for some days; the others are files of GDELT's
+mirror."""
 PORTAL_FEEDS: tuple[Feed, ...] = ("current_events",)
 SIGNAL_FEEDS: tuple[Feed, ...] = ("events", "mentions")
 USUAL_FEEDS: tuple[Feed, ...] = ("gkg", "gal", "events", "mentions")
 
 
 def estimate_download_mb(feeds: Sequence[Feed], start: datetime, end: datetime) -> float:
-    """Return about how many megabytes the feeds have between two moments; 0 if none fit between."""
+    """Return the approximate megabytes of the feeds between two times; 0 if no batch fits."""
     days = max(0.0, (end - start) / timedelta(days=1))
     return days * sum(MIRRORED[feed].day_mb for feed in feeds)
 
@@ -152,7 +151,7 @@ def feed_of(path: Path) -> Feed | None:
     """Return a file's feed by its first lines; None if it is not a kind that is read here.
 
     Raises:
-        FileDamage: not even its first line can be decompressed.
+        FileDamage: its first line cannot be decompressed.
     """
     head = rows.first_lines(path)
     kind = rows.classify_lines(head)
@@ -179,7 +178,7 @@ def _has_digits(row: Sequence[bytes], width: int, places: Sequence[int]) -> bool
 
 
 def is_copy(name: str, feed: Feed) -> bool:
-    """Return whether a file has GDELT's name for a complete batch, compressed or not."""
+    """Return whether a file's name is GDELT's name for a complete batch, compressed or not."""
     published = MIRRORED.get(feed)
     if published is None or published.minutes > 1:
         return False

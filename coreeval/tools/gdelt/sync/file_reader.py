@@ -1,6 +1,6 @@
-"""Reading one file: what it holds, its rows as tables, and which batches it is of.
+"""Reads one file: its kind, its rows as tables, and the batches that they belong to.
 
-Its lines are unpacked piece by piece and never beyond a limit.
+Its lines are decompressed piece by piece, up to a limit.
 """
 
 import hashlib
@@ -46,10 +46,10 @@ def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[l
     Args:
         path: The file.
         most: The most bytes that it may have when decompressed.
-        one_entry: Whether an archive must hold exactly one file, as GDELT's own do.
+        one_entry: Whether an archive must contain exactly one file, as GDELT's do.
 
     Raises:
-        FileDamage: the file cannot be decompressed to its end; the lines before were yielded.
+        FileDamage: the file cannot be decompressed to its end; earlier lines were yielded.
         FileTooLarge: the file has more than `most` bytes.
     """
     left = b""
@@ -112,7 +112,7 @@ def _iter_members(raw: IO[bytes], one_entry: bool) -> Iterator[bytes]:
     piece = b"\n"
     for member in members:
         if not piece.endswith(b"\n"):
-            yield b"\n"  # a line does not go on in the next file
+            yield b"\n"  # a line does not continue in the next file
         for piece in _unpack_member(raw, member):
             yield piece
 
@@ -144,7 +144,7 @@ def _inflate(packed: Iterator[bytes], form: int) -> Iterator[bytes]:
     for chunk in packed:
         while chunk:
             if inflater.eof:
-                if not (chunk := chunk.lstrip(b"\0")):  # what pads an archive
+                if not (chunk := chunk.lstrip(b"\0")):  # padding of an archive
                     break
                 inflater = isal_zlib.decompressobj(wbits=form)
             yield inflater.decompress(chunk, PIECE)
@@ -170,12 +170,12 @@ class Offer:
     name: str
     """The file's name in the ledger; never used as a path."""
     feed: Feed | None = None
-    """The file's feed; None if only its content can tell."""
+    """The file's feed; None if it must be determined from the content."""
     batch: datetime | None = None
     md5: str = ""
     """The MD5 of the file's bytes on disk; "" if not known yet."""
     downloaded: bool = False
-    """Whether it is our own download, which holds one file of limited size and is deleted after
+    """Whether it is our own download, which contains one file of limited size and is deleted after
     reading."""
 
 
@@ -188,7 +188,7 @@ class Reading:
     md5: str = ""
     size: int = 0
     known: bool = False
-    """Whether its content was read before, so that it was not read again."""
+    """Whether its content was read before and therefore skipped."""
     why: str = ""
     """The reason that nothing was read."""
     tally: RowTally = field(default_factory=RowTally)
@@ -205,7 +205,7 @@ Content = Callable[[Offer], Reading]
 
 
 def read_content(offer: Offer) -> Reading:
-    """Read one file with a known MD5, whether its content was read before or not.
+    """Read one file with a known MD5, even if its content was read before.
 
     Raises:
         OSError: the file cannot be read.
@@ -220,7 +220,7 @@ def read_content(offer: Offer) -> Reading:
         reading.why = "contains no news"
         return reading
     _read_rows(reading, reading.feed)
-    if reading.tally.bad["too_large"]:  # what is made to look like news is not kept in part
+    if reading.tally.bad["too_large"]:  # a crafted file is not kept in part
         reading.articles, reading.signals, reading.batches = [], None, set()
     return reading
 
@@ -229,7 +229,7 @@ def read(offer: Offer, known: Container[str], content: Content = read_content) -
     """Read one file, unless its content is among the known contents.
 
     Raises:
-        OSError: a download cannot be read; a user's file only counts as left out.
+        OSError: a download cannot be read; a user's file only counts as skipped.
     """
     try:
         md5 = offer.md5 or _hash_file(offer.path)
@@ -270,7 +270,7 @@ def _read_rows(reading: Reading, feed: Feed) -> None:
 
 
 def _has_open_end(path: Path) -> bool:
-    """Return whether a plain file does not end with LF; an archive itself tells that it is cut."""
+    """Return whether a plain file does not end with LF; truncated archives raise errors instead."""
     with path.open("rb") as raw:
         if raw.read(4).startswith((GZIP_MAGIC, ZIP_MAGIC)) or not raw.seek(0, os.SEEK_END):
             return False
@@ -283,7 +283,7 @@ def _whole_groups(
 ) -> Iterator[list[bytes]]:
     """Yield the lines of a file up to its end or to damage, which counts as a row.
 
-    With an open end the last row is a group of its own; refused for such a reason, it is cut.
+    With an open end, the last row is its own group; if refused for such a reason, it was cut off.
     """
     before = tally.bad.copy()
     try:

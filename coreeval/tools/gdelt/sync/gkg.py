@@ -1,4 +1,4 @@
-"""GKG 2.1 by column: the ten of 27 columns that say something, from bytes to a table."""
+"""Reads GKG 2.1 by column: the ten useful of 27 columns, from bytes to a table."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -42,8 +42,8 @@ LISTS = (PERSONS, ORGANISATIONS, LOCATIONS, ALL_NAMES, THEMES)
 CHUNK = 2048
 """The most rows of a table."""
 CHUNK_BYTES = 1 << 28
-"""The bytes of lines after which a table is complete, however few its rows: Arrow counts a column's
-bytes in 31 bits."""
+"""The bytes of lines after which a table is complete, even if it has few rows: Arrow counts a
+column's bytes in 31 bits."""
 MOST_WORDS = 2**31 - 1
 _WEB = WEB.encode()
 _PUBLISHED = re.compile(rb"<PAGE_PRECISEPUBTIMESTAMP>(\d{14})<")
@@ -52,7 +52,7 @@ _SOURCE_LANGUAGE = re.compile(r"srclc:(\w+)")
 
 @dataclass(slots=True)
 class _Chunk:
-    """Some articles as columns."""
+    """Articles as columns."""
 
     url: list[str] = field(default_factory=list)
     title: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The names and lists of GKG rows, by column: split, counted and placed without a loop."""
+"""Splits, counts and locates the names and lists of GKG rows by column, without loops."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class ListColumn:
         start, mark = (
             _starts_after(end),
             marks[last - 1],
-        )  # of another item, if there is none in this one
+        )  # from another item, if this one has none
         return self._mentions(start, mark, mark, end, (mark >= start) & (mark < end))
 
     def split_places(self) -> NameMentions:
@@ -95,7 +95,7 @@ class ListColumn:
         return NameMentions(self._rows(end)[kept], self._texts(name[kept], stop[kept]), at)
 
     def _texts(self, start: Ints, end: Ints) -> Any:  # noqa: ANN401 - Arrow has no types
-        """Return the texts between ascending positions: every second stretch that they bound."""
+        """Return the texts between ascending positions: every second interval between them."""
         bounds = np.stack([start, end], axis=1).astype(np.int32)
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(self.text)]
         texts = pa.Array.from_buffers(pa.string(), max(bounds.size - 1, 0), buffers)
@@ -103,7 +103,7 @@ class ListColumn:
 
 
 def _starts_after(ends: Ints) -> Ints:
-    """Return the start of each stretch: after the end of the one before."""
+    """Return the start of each interval, which is after the end of the previous one."""
     return np.concatenate([[0], ends[:-1] + 1])
 
 
@@ -153,7 +153,7 @@ class _Groups:
     n: Ints
 
     def choose_prominent(self, fold_of: Ints) -> "_Groups":
-        """Return the prominent groups, only the first of a row's that differ only in case."""
+        """Return the prominent groups; of those in a row that differ only in case, the first."""
         prominent = (self.at < PROMINENT_OFFSET) | (self.n >= PROMINENT_MENTIONS)
         places = np.flatnonzero((self.n > 0) & prominent)
         names = self.row[places] * (len(fold_of) + 1) + fold_of[self.name[places]]

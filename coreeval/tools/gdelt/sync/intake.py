@@ -1,7 +1,7 @@
-"""From files to committed segments: some files are read at a time, many are committed at once.
+"""Turns files into committed segments: reads a few at a time, and commits many at once.
 
-Files that arrive together are read a few deliveries ahead of their turn and no more. A commit
-writes a Parquet file for each crawl day, whole or not there.
+Deliveries, files that arrive together, are read only a few ahead of their turn. A commit writes a
+Parquet file for each crawl day atomically.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from coreeval.tools.gdelt.sync.store_ledger import (
 
 DAY_S = 86_400
 COMPRESSION_LEVEL = 3
-"""The zstd level: 6 doubles the time of writing for a tenth fewer bytes."""
+"""The zstd level; level 6 doubles the time of writing for a tenth fewer bytes."""
 FileTable = tuple[int, Any]
 """The number of a file in the ledger, and a table of its rows."""
 
@@ -83,7 +83,7 @@ def _days_of(column: Any) -> Any:  # noqa: ANN401
 
 
 def _write_days(root: Path, folder: str, rows: Any, days: Any, files: Any) -> list[SegmentRow]:  # noqa: ANN401
-    """Write one file per day, named by the files that its rows come from."""
+    """Write one file per day, named after the source files of its rows."""
     owners = np.asarray(files)
     written = []
     for day in np.unique(days):
@@ -105,12 +105,13 @@ def _hash_files(files: Sequence[int]) -> str:
 AT_ONCE = min(os.cpu_count() or 1, 4)
 """The number of deliveries that are read at the same time."""
 AHEAD = 2 * AT_ONCE
-"""The most deliveries read before their turn, so that readers work while others are committed."""
+"""The most deliveries read before their turn, so that reading continues while others are
+committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """Files that belong together, and the state of their batch once they are read."""
+    """Files that belong together, and the state of their batch after reading."""
 
     offers: tuple[Offer, ...] = ()
     batches: tuple[BatchRow, ...] = ()
@@ -144,10 +145,10 @@ def _read_delivery(delivery: Delivery, known: Container[str], content: Content) 
 
 
 ROWS = 50_000
-"""The number of articles after which to commit: some 50 files of GKG, about 100 MB of memory."""
+"""The number of articles after which to commit: about 50 GKG files, or 100 MB of memory."""
 FILES = 200
 LONGEST_S = 20.0
-"""The seconds after which to commit, however few articles there are: all that a kill can lose."""
+"""The seconds after which to commit even few articles, which limits the loss by a kill."""
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ TellProgress = Callable[[int, int], None]
 
 
 class Intake:
-    """A reader that commits deliveries; what is not committed counts as unread."""
+    """A reader that commits deliveries; uncommitted ones count as unread."""
 
     def __init__(
         self, layout: StoreLayout, ledger: StoreLedger, *, now: Clock, tell: TellProgress
@@ -185,7 +186,7 @@ class Intake:
         self._next = ledger.next_file()
         self._contents = ledger.contents()
         self.counts = IntakeCounts()
-        """The counts of what is committed."""
+        """The counts of committed data."""
         self._open = _OpenCommit()
 
     def take(self, deliveries: Iterable[Delivery]) -> None:
@@ -209,7 +210,7 @@ class Intake:
 
     def _add(self, reading: Reading) -> None:
         """Add one file to the next commit."""
-        if reading.known or reading.md5 in self._contents:  # or two files at once with one content
+        if reading.known or reading.md5 in self._contents:  # another file has the same content
             self._open.known += 1
         elif reading.feed is None:
             self._open.entry.ignored[reading.offer.name] = reading.why
@@ -248,7 +249,7 @@ class Intake:
         )
 
     def _commit(self) -> None:
-        """Write what was read, and list it in the ledger in one transaction."""
+        """Write the read data, and list them in the ledger in one transaction."""
         added, self._open = self._open, _OpenCommit()
         entry, root = added.entry, self._layout.root
         for name, lines in added.aside.items():

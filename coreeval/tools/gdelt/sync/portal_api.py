@@ -1,7 +1,7 @@
-"""Pages of current events from MediaWiki's API: one request after another, and no faster.
+"""Fetches pages of current events from MediaWiki's API, one request at a time.
 
-The service says when it is too busy (maxlag, 429, 503) and for how long to wait. A redirect is not
-followed. A page comes as HTML with its templates resolved.
+The service reports when it is too busy (maxlag, 429, 503) and how long to wait. Redirects are not
+followed. Pages are HTML with resolved templates.
 """
 
 import json
@@ -37,10 +37,10 @@ from coreeval.tools.http import (
 API: Final = "https://en.wikipedia.org/w/api.php"
 CONTACT_VARIABLE: Final = "COREEVAL_CONTACT"
 MAXLAG_S: Final = 5
-"""The delay of the service's databases from which on it refuses a request, as it recommends."""
+"""The database lag, as the service recommends, from which on it refuses a request."""
 ATTEMPTS: Final = 5
 LONGEST_WAIT_S: Final = 300.0
-"""The longest wait that is granted to the service; a day with a longer one is left for the next
+"""The longest wait that the service may request; a day with a longer one is left for the next
 sync."""
 MOST_BYTES: Final = 4 << 20
 """The most bytes of an answer; a day's page has about 100 kB (own choice)."""
@@ -52,11 +52,11 @@ LONGEST_CONTACT: Final = 200
 
 
 class ServiceBusy(FetchFailed):
-    """The try failed in a way that may not recur.
+    """The try failed for a reason that may not recur.
 
     Args:
-        reason: What happened.
-        wait_s: The seconds that the service asks to wait; None if it does not say.
+        reason: The reason of the failure.
+        wait_s: The seconds that the service asks to wait; None if it states none.
     """
 
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
@@ -66,14 +66,14 @@ class ServiceBusy(FetchFailed):
 
 @dataclass(frozen=True, slots=True)
 class DayPage:
-    """A day's page at one revision, in the form in which it is read and kept."""
+    """A day's page at one revision, as it is read and stored."""
 
     content: bytes
-    """One line of JSON; the same revision gives the same bytes."""
+    """The page as one line of JSON; the same revision has the same bytes."""
 
 
 def check_contact(contact: str | None) -> str:
-    """Return the contact of whoever runs the program, which Wikimedia asks each program to name.
+    """Return the contact of the program's user, which Wikimedia asks each program to name.
 
     Raises:
         UsageError: there is none, or it is neither a mail address nor a web address.
@@ -97,7 +97,7 @@ def normalise_api_url(url: str) -> str:
     """Return the address of a wiki's API.
 
     Raises:
-        UsageError: it is not https; plain http is for a server on this machine only.
+        UsageError: it is not https; plain http is only for a server on this machine.
     """
     check_address(url, what="the API of a wiki", where="--wiki", hint=f"it is like {API}")
     return url
@@ -197,7 +197,7 @@ def _requested_wait(header: str | None) -> float | None:
     """Return the seconds that the service asks to wait.
 
     Raises:
-        FetchFailed: it asks for more than is granted.
+        FetchFailed: it asks for more than the longest wait.
     """
     wait_s = parse_retry_after(header)
     if wait_s is not None and wait_s > LONGEST_WAIT_S:

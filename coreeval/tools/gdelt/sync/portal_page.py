@@ -1,8 +1,8 @@
-"""A day's page of Wikipedia's Portal:Current events, from its HTML to facts.
+"""Parses facts from the HTML of a day's page of Wikipedia's Portal:Current events.
 
-The page is a nested list: categories in bold, below them topics, and facts as its leaves. A leaf's
-words are a fact, its links to articles are what the fact names, and its external links are the
-news that it cites. What surrounds the list is left out.
+The page is a nested list: categories in bold, topics below them, and facts as leaves. A leaf's
+words are a fact, its links to articles are the fact's names, and its external links are the cited
+news. Content outside the list is ignored.
 """
 
 import re
@@ -31,7 +31,7 @@ _ARTICLE = re.compile(
 
 @dataclass(slots=True)
 class PageFact:
-    """A fact as its page tells it; nothing of it is cleaned yet."""
+    """A fact as on its page, not cleaned yet."""
 
     text: str
     category: str = ""
@@ -50,7 +50,7 @@ def read_page(html: str) -> Iterator[PageFact]:
     """Yield the facts of a day's page; none if nothing happened on that day.
 
     Raises:
-        UnknownLayout: the page is not one of current events, or of another layout.
+        UnknownLayout: the page is not a page of current events, or has another layout.
     """
     reader = _PageReader()
     try:
@@ -79,7 +79,7 @@ class _Item:
         return _join(_EMPTY_BRACKETS.sub(" ", _join("".join(self.words))))
 
     def begin_list(self) -> None:
-        """Note that the item has a list of its own."""
+        """Record that the item has a list of its own."""
         if not self.is_topic:
             self.is_topic, self.topic = True, self.text()
 
@@ -95,9 +95,9 @@ class _PageReader:
         self.found = False
         self.facts: list[PageFact] = []
         self._depth = 0
-        """The number of open `div`s since that of the content, which counts; 0 outside of it."""
+        """The number of open `div`s from the content's own `div` on; 0 outside of it."""
         self._hidden: list[str] = []
-        """The open tags of an element that no reader sees, the outermost first."""
+        """The open tags of a hidden element, the outermost first."""
         self._items: list[_Item] = []
         self._category = ""
         self._heading: list[str] | None = None
@@ -105,7 +105,7 @@ class _PageReader:
         self._citing = False
 
     def start(self, tag: str, given: Mapping[str, str]) -> None:
-        """Take the start of an element."""
+        """Process the start of an element."""
         classes = given.get("class", "").split()
         if not self._depth:
             self._enter(tag, classes)
@@ -143,13 +143,13 @@ class _PageReader:
             item.entities.append(given.get("title", ""))
 
     def end(self, tag: str) -> None:
-        """Take the end of an element."""
+        """Process the end of an element."""
         depth = len(self._hidden)
         opened = next((at for at in reversed(range(depth)) if self._hidden[at] == tag), None)
         if opened is not None:
             del self._hidden[opened:]
             return
-        if self._hidden and tag in _BLOCKS:  # what is hidden was never closed
+        if self._hidden and tag in _BLOCKS:  # a hidden element was never closed
             self._hidden.clear()
         if self._depth and not self._hidden:
             self._close(tag)
@@ -183,7 +183,7 @@ class _PageReader:
             )
 
     def data(self, data: str) -> None:
-        """Take a piece of text."""
+        """Process a piece of text."""
         if self._hidden or not self._depth:
             return
         if self._heading is not None:
@@ -192,7 +192,7 @@ class _PageReader:
             self._items[-1].words.append(data)
 
     def close(self) -> None:
-        """Take the end of the page."""
+        """Process the end of the page."""
 
 
 def _is_hidden(tag: str, classes: list[str]) -> bool:

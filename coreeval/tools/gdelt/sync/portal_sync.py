@@ -1,4 +1,4 @@
-"""Pages of current events as deliveries: each day's page is fetched, kept as a file, and read."""
+"""Delivers pages of current events: fetches each day's page, stores it as a file, and reads it."""
 
 import shutil
 import threading
@@ -25,10 +25,10 @@ unreachable."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalAccess:
-    """How pages of current events are fetched."""
+    """The settings for fetching pages of current events."""
 
     contact: str = ""
-    """The mail or web address of whoever runs the program."""
+    """The mail or web address of the program's user."""
     url: str = API
 
 
@@ -38,7 +38,7 @@ class PortalPages:
 
     wanted: Sequence[BatchToFetch]
     folder: Path
-    """A folder for pages that wait to be read."""
+    """A folder for pages that are waiting to be read."""
     access: PortalAccess
     now: Clock
     pause_s: float = 1.0

@@ -1,9 +1,8 @@
-"""Reading files in processes of their own: two threads of one take turns at Python's lock.
+"""Reads files in separate processes, since threads of one would wait for Python's lock.
 
-The processes are started by name and not forked, import what reading needs and no more, and never
-look at the program's main module, so that any script may ask for news. Offers come in, readings
-go out. A process ends with the one that started it, however that one ends: its input is closed
-then.
+The processes are not forked, import only what reading needs, and never import the program's main
+module, so that any script may use news. They receive offers and return readings. A process ends
+when its parent ends, even if the parent is killed, because its input is then closed.
 """
 
 import os
@@ -23,13 +22,13 @@ from coreeval.tools.gdelt.sync.file_reader import Offer, Reading, read_content
 from coreeval.tools.processes import describe_ending, hold_signals
 
 FEW = 64 << 20
-"""The bytes of files that are read in this process before other processes are started."""
+"""The bytes of files to read in this process before starting others."""
 KEEP_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
     "MIMALLOC_PURGE_DELAY": "-1",
 }
-"""Environment variables that make glibc and Arrow keep memory for the next file, which saves a
+"""Environment variables that let glibc and Arrow keep memory for the next file, which saves a
 seventh of the time."""
 _SERVE = (
     "import sys; sys.path[:] = sys.argv[1:]; "
@@ -40,7 +39,7 @@ _SERVE = (
 class ReaderProcesses:
     """A pool of processes that read files for several threads, started once there are many files.
 
-    Leaving the `with` block ends the processes at once, together with the reads in progress.
+    Leaving the `with` block ends the processes immediately, including reads in progress.
     """
 
     def __init__(self) -> None:
@@ -137,13 +136,13 @@ class PandasBlocker(MetaPathFinder):
 def serve() -> None:
     """Read the files requested on standard input, and write the results to standard output."""
     sys.meta_path.insert(0, PandasBlocker())
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what else is said is no answer
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr  # other output is not an answer
     offers: SimpleQueue[Offer] = SimpleQueue()
     threading.Thread(target=_answer_all, args=(offers, answers), daemon=True).start()
     with suppress(EOFError):
         while True:
             offers.put(pickle.load(sys.stdin.buffer))
-    os._exit(0)  # in the middle of a file, too
+    os._exit(0)  # even in the middle of a file
 
 
 def _answer_all(offers: SimpleQueue[Offer], answers: IO[bytes]) -> None:

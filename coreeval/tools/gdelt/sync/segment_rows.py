@@ -1,6 +1,6 @@
-"""The rows of segments: columns, texts cleaned and bounded, and a count of what was no row.
+"""The rows of segments: their columns, cleaned and bounded texts, and counts of invalid rows.
 
-Most texts need no cleaning: telling so takes a tenth of what cleaning takes.
+Most texts need no cleaning: detecting this takes a tenth of the time of cleaning.
 """
 
 import gzip
@@ -34,7 +34,7 @@ ARTICLES = pa.schema(
     ]
 )
 """The columns of articles as in the files: not yet dated, merged or screened. Times are epoch
-seconds. `cites` are the addresses of the news that a fact rests on; segments made before facts were
+seconds. `cites` has the addresses of the news that a fact cites; segments from before facts were
 read lack it."""
 SIGNALS = pa.schema(
     [
@@ -48,7 +48,7 @@ SIGNALS = pa.schema(
         ("sqldate", pa.int32()),
     ]
 )
-"""The prominence of a page in Events and Mentions: salience, never facts."""
+"""The prominence of a page in Events and Mentions: only salience, not facts."""
 
 
 def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arrow has no types
@@ -72,7 +72,7 @@ def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arro
 
 RowRefusal = Reason | Literal["too_large"]
 CUT_REASONS: frozenset[RowRefusal] = frozenset({"columns", "invalid_json", "untitled"})
-"""Why the last row of a file that was cut is refused; the title is in GKG's last column."""
+"""The reasons for refusing the last row of a truncated file; the title is in GKG's last column."""
 MOST_KEPT = 100
 """The most invalid rows of a file that are kept; further ones are only counted."""
 LONGEST_KEPT = 2000
@@ -93,7 +93,7 @@ class RowTally:
         return self.rows - self.bad.total()
 
     def refuse(self, line: int, reason: RowRefusal, row: bytes | str) -> None:
-        """Count an invalid row, and keep it while there is room."""
+        """Count an invalid row, and keep it if the limit allows."""
         self.bad[reason] += 1
         if len(self.aside) < MOST_KEPT:
             start = row[: 4 * LONGEST_KEPT]
@@ -101,7 +101,7 @@ class RowTally:
             self.aside.append({"line": line, "reason": reason, "row": text[:LONGEST_KEPT]})
 
     def mark_last_as_cut(self, reason: RowRefusal) -> None:
-        """Record that a file was cut in its last row, which was refused for this reason."""
+        """Record that a file was truncated in its last row, which was refused for this reason."""
         if self.bad.total() == len(self.aside):
             self.aside[-1]["reason"] = "damaged"
         self.bad[reason] -= 1
@@ -113,7 +113,7 @@ class RowTally:
         self.refuse(self.rows, reason, why)
 
     def pack_bad_rows(self) -> bytes:
-        """Return the rejected rows that were kept, as gzipped JSON lines."""
+        """Return the stored invalid rows as gzipped JSON lines."""
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self.aside)
         return gzip.compress("".join(lines).encode("utf-8", "replace"), mtime=0)
 

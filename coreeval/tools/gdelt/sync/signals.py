@@ -1,6 +1,6 @@
-"""Events and Mentions as signals: how much GDELT made of a page in one file, by its URL.
+"""Events and Mentions as signals: a page's prominence in one file, by its URL.
 
-What the rows claim happened is not taken: CAMEO rows are no facts (research: gdelt §2).
+The events that the rows claim are not used: CAMEO rows are not facts (research: gdelt §2).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -97,7 +97,7 @@ def _add_event(signals: Signals, columns: Columns) -> Reason | None:
 
 
 def _add_mention(signals: Signals, columns: Columns) -> Reason | None:
-    """Add a row: how often a page is a mention of an event, and the best confidence in it."""
+    """Add a row: a page's number of mentions of events, and the best confidence in them."""
     if columns[MENTION_TYPE] != WEB:
         return "collection"
     found = _signal_of(signals, columns[IDENTIFIER], columns[MENTION_TIME])

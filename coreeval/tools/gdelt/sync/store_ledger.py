@@ -1,8 +1,7 @@
-"""What a store has read: files, the segments they went into, and what is missing upstream.
+"""The ledger of a store: the files read, their segments, and batches missing upstream.
 
-Whatever one commit carries is there together or not at all; data files that it does not name are
-what a killed process left. The tables are those of store.db that the intake writes; what is
-searched adds its own.
+Each commit is atomic; data files that are not listed are the remains of a killed process. These are
+the tables of store.db that the intake writes; the search index adds its own.
 """
 
 import json
@@ -156,7 +155,7 @@ class BatchRange:
 
 @dataclass(slots=True)
 class LedgerEntry:
-    """The rows that one commit adds."""
+    """The rows added by one commit."""
 
     files: list[FileRow] = field(default_factory=list)
     segments: list[SegmentRow] = field(default_factory=list)
@@ -205,7 +204,7 @@ class StoreLedger:
                     connection.execute(_insert_or_replace(table), chunk)
 
     def note_ranges(self, asked: Sequence[BatchRange]) -> None:
-        """Record the batches that should be there."""
+        """Record the batches that the store should have."""
         if asked:
             with self._engine.begin() as connection:
                 connection.execute(
@@ -250,7 +249,7 @@ class StoreLedger:
             return set(connection.scalars(names))
 
     def count_batches_after(self, feeds: Sequence[Feed], moment: int) -> int:
-        """Return how many batches of these feeds are there that are newer than a moment."""
+        """Return the number of batches of these feeds that are newer than a given time."""
         newer = select(func.count()).where(
             batches_table.c.feed.in_(feeds),
             batches_table.c.state != "missing",
@@ -260,7 +259,7 @@ class StoreLedger:
             return int(connection.scalar(newer) or 0)
 
     def list_ranges(self) -> list[BatchRange]:
-        """Return the batches that should be there."""
+        """Return the batches that the store should have."""
         query = select(ranges_table).order_by(ranges_table.c.feed, ranges_table.c.first)
         return [BatchRange(**row) for row in self._rows(query)]
 

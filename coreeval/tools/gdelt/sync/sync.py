@@ -1,6 +1,6 @@
-"""Bringing news into a store: from the mirror, or from files in a folder.
+"""Adds news to a store, from the mirror or from files in a folder.
 
-The first signal asks for a clean end, the second is a KeyboardInterrupt.
+The first signal requests a clean stop, the second raises KeyboardInterrupt.
 """
 
 import errno
@@ -68,7 +68,7 @@ class StopRequest:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Request a stop on SIGINT and SIGTERM; outside the main thread, leave them alone."""
+        """Request a stop on SIGINT and SIGTERM; outside the main thread, do not handle them."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -144,10 +144,10 @@ def sync_mirror(
     Args:
         store: The store's folder; created if needed.
         start: The window's start; None continues from the newest batch of the store.
-        end: The window's end; None is now.
+        end: The window's end; None means now.
         feeds: The feeds to fetch.
         mirror: The URL above `gdeltv2/`.
-        portal: How pages of current events are fetched; without a contact they are not.
+        portal: The settings for pages of current events; they are only fetched with a contact.
         around: The progress listener, the clock, and the final action.
 
     Raises:
@@ -225,7 +225,7 @@ def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> S
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """An open store and the surroundings of the work on it."""
+    """An open store and the surroundings of its sync."""
 
     layout: StoreLayout
     ledger: StoreLedger
@@ -266,7 +266,7 @@ class _Work:
 
 
 def _work_on_store(store: Path, around: Around, work: Callable[[_Work], SyncResult]) -> SyncResult:
-    """Run work on a locked store; a signal stops it cleanly."""
+    """Run work on a locked store, which a signal stops cleanly."""
     layout, stop, started = StoreLayout(store), StopRequest(), time.monotonic()
     layout.prepare()
     with (
@@ -318,10 +318,10 @@ def _explain_full_disk(layout: StoreLayout) -> Iterator[None]:
 def _resume(
     ledger: StoreLedger, feeds: Sequence[Feed], store: Path, now: datetime
 ) -> dict[Feed, datetime]:
-    """Return where each feed goes on.
+    """Return where each feed continues.
 
     Raises:
-        KnowledgeError: nothing of the feeds was read, or only what is dated in the future.
+        KnowledgeError: nothing of the feeds was read, or only batches dated in the future.
     """
     if starts := find_resume_starts(ledger, feeds, now):
         return starts
