@@ -1,1 +1,1 @@
-"""What each role does, as ordinary async functions and pure checks: typed in, typed out."""
+"""The roles as typed async functions, and checks without side effects."""

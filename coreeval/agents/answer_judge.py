@@ -1,4 +1,4 @@
-"""The label judge of questions: it answers them blind, and judges options one by one."""
+"""The label judge for questions: answers them blind, and judges options one by one."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
@@ -16,15 +16,15 @@ from coreeval.tasks.kinds.choice import option_fields
 from coreeval.tasks.task_file import UNDECIDED
 
 LONGEST_ANSWER = 500
-"""The most characters of a judge's answer that are kept."""
+"""The most characters stored of a judge's answer."""
 
 
 class LLMAnswerJudge(LLMRole):
     """A judge that answers one question, and rates how naturally it reads.
 
-    It is shown the question, its context if it has one, its options, and the news where an item
-    without a context rests on it. It does not see which answer is right, the item's origin, or that
-    another version exists.
+    It is shown the question, its context if it has one, its options, and the news if an item
+    without a context depends on it. It does not see which answer is right, the item's origin, or
+    that another version exists.
     """
 
     role: ClassVar[RoleName] = "label_judge"
@@ -41,7 +41,7 @@ class LLMAnswerJudge(LLMRole):
         return "answer_judge"
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
-        """Answer one question; fields that hold the gold are not shown."""
+        """Answer one question, without seeing the fields of the gold."""
         item = {name: fields[name] for name in self.task.shown_fields if name in fields}
         news = news_data(evidence) if evidence else None
         messages = self._messages(item=judged_text(item), news=news)
@@ -50,7 +50,7 @@ class LLMAnswerJudge(LLMRole):
 
 
 class OptionAnswer(Value):
-    """What the judge answers about one option: the reason first, so that it is looked for first."""
+    """The judge's answer about one option; the reason comes first, so that it is found first."""
 
     letter: str
     why: str
@@ -60,16 +60,16 @@ class OptionAnswer(Value):
 
 
 class OptionsAnswer(Value):
-    """What the judge answers about all options of one question."""
+    """The judge's answer about all options of one question."""
 
     options: tuple[OptionAnswer, ...]
 
 
 class LLMOptionJudge(LLMRole):
-    """A judge that looks at the options of one question one by one, by the news alone.
+    """A judge of the single options of one question, which uses only the news.
 
-    It does not know which option is meant to be right. An answer that leaves out an option is asked
-    for again.
+    It does not know which option should be right. An answer that omits an option is requested
+    again.
     """
 
     role: ClassVar[RoleName] = "label_judge"
@@ -102,7 +102,7 @@ class LLMOptionJudge(LLMRole):
 
 
 class SummaryVerdict(Value):
-    """What the judge answers about a summary."""
+    """The judge's answer about a summary."""
 
     missing: str
     added: str
@@ -113,9 +113,9 @@ class SummaryVerdict(Value):
 
 
 class LLMSummaryJudge(LLMRole):
-    """A judge that says whether a summary states what matters in its document, and nothing else.
+    """A judge of whether a summary states the main points of its document, and nothing else.
 
-    It does not know whether the summary is an original or was written anew.
+    It does not know whether the summary is an original or new.
     """
 
     role: ClassVar[RoleName] = "label_judge"

@@ -22,14 +22,14 @@ from coreeval.schema import Composition, RoleName, Task
 
 
 class ComposedAnswer(Composition, FirstDraft):
-    """A composition as a model gives it, after its first draft."""
+    """A composition by a model, after its first draft."""
 
 
 class LLMComposer(LLMRole):
-    """A composer that writes the sample anew, both sentences of a pair in one call.
+    """A composer that rewrites the sample, both sentences of a pair in one call.
 
-    A blank field is not a text and is asked for again; numbers of replacements that the plan does
-    not have are dropped.
+    A blank field is not a text and is requested again; replacement numbers that are not in the plan
+    are dropped.
     """
 
     role: ClassVar[RoleName] = "composer"
@@ -48,7 +48,7 @@ class LLMComposer(LLMRole):
         return item_kind(task).composer_prompt
 
     async def __call__(self, request: CompositionRequest) -> Composition:
-        """Write the sample anew, with the plan's facts in the original's voice."""
+        """Rewrite the sample, with the plan's facts in the original's voice."""
         sample = request.sample
         own = {name: text for name, text in sample.fields.items() if name in self._written}
         voiced = {name: own[name] for name in self._kind.compared(self.task) if name in own}

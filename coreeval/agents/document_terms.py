@@ -1,7 +1,7 @@
-"""How much of a report's text a published document may hold, by the terms of the text.
+"""Limits the text of reports in published documents to what their licences allow.
 
-Texts under a licence that lets everybody pass them on stand in it whole, as do dated facts from
-Wikipedia. Of any other report it holds the title and an excerpt.
+Texts under a licence that lets everybody redistribute them are included in full, and so are dated
+facts from Wikipedia. Any other report is reduced to its title and an excerpt.
 """
 
 import re
@@ -23,14 +23,14 @@ _LAST_WORD: Final = re.compile(r"\s+\S*$")
 
 
 def may_be_passed_on(item: Evidence) -> bool:
-    """Return whether the licence of a report's text lets everybody pass it on, and change it."""
+    """Return whether the licence of a report's text lets everybody redistribute and change it."""
     return _OPEN.search(item.licence) is not None
 
 
 def cut_to_terms(items: Iterable[Evidence], texts: DocumentTexts) -> list[Evidence]:
-    """Return reports with as much of their texts as a document may hold.
+    """Return reports with as much of their texts as a document may contain.
 
-    In a run whose texts stay private they are whole.
+    If the run's texts stay private, they are complete.
     """
     return [item if texts == "private" or may_be_passed_on(item) else _cut(item) for item in items]
 

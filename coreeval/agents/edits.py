@@ -1,6 +1,6 @@
-"""What a plan changes in a text, which spans must stay, and how long the new text may be.
+"""The changes of a plan to a text, the spans that must stay, and the length limits.
 
-`substitute` makes d^u = f(d, T-hat): code puts in the planned spans, no model is asked (CoreEval
+`substitute` makes d^u = f(d, T-hat): code inserts the planned spans, without a model (CoreEval
 paper, §3.3). `list_replaced_facts` returns the new facts of a text with the evidence of each.
 """
 
@@ -89,7 +89,7 @@ def _append(text: str, additions: Iterable[str]) -> str:
 
 
 def _replace_spans(text: str, pairs: Iterable[tuple[str, str]]) -> str:
-    """Replace all pairs in one pass, so that a new span is never mistaken for an old one."""
+    """Replace all pairs in one pass, so that a new span is never taken for an old one."""
     by_length = sorted(pairs, key=lambda pair: len(pair[0]), reverse=True)
     patterns = [(build_span_pattern(old), old, new) for old, new in by_length]
     usable = [(pattern, old, new) for pattern, old, new in patterns if pattern is not None]
@@ -137,14 +137,14 @@ def _fact_row(sample_id: str, plan: Plan, number: int) -> ReplacedFact:
 
 
 EVENT_LOCKS = frozenset({"quotation", "label_carrier", "anaphor", "pun"})
-"""The reasons that do not lock a span of a pair of texts: it belongs to their event."""
+"""The reasons that do not lock a span of a pair of texts, since it belongs to their event."""
 
 
 def find_fixed_locks(task: Task, sample: Sample) -> list[Lock]:
-    """Return the spans that code locks in any version of a sample.
+    """Return the spans that code locks in all versions of a sample.
 
-    Of items whose form is kept these are the task's markers: an address or an @name of a question
-    belongs to what it asks about.
+    For items whose form is kept, these are only the task's markers: an address or an @name in a
+    question belongs to its subject.
     """
     names = item_kind(task).lockable(task)
     found = [
@@ -181,17 +181,17 @@ def _find_field_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
 
 
 FEWEST_FREE_WORDS = 3
-"""The fewest words outside locks and names for which a rewording is asked (research:
+"""The fewest words outside locks and names for which a rewording is requested (research:
 reading_trial_2)."""
 
 
 MOST_REWORDED_WORDS = 600
-"""The most words of a text that is reworded (own choice: a longer document costs more to say anew
-than it tells about memory)."""
+"""The most words of a text that is reworded (own choice: the cost of rewording a longer document
+exceeds what it shows about memory)."""
 
 
 def explain_no_rewording(task: Task, sample: Sample, extraction: Extraction) -> str:
-    """Return why a sample's text is not reworded; empty if it is."""
+    """Return why a sample's text is not reworded; empty if it is reworded."""
     if reason := explain_length(task, sample):
         return reason
     own = {name: sample.fields[name] for name in item_kind(task).reworded(task)}
@@ -201,7 +201,7 @@ def explain_no_rewording(task: Task, sample: Sample, extraction: Extraction) -> 
 
 
 def explain_length(task: Task, sample: Sample) -> str:
-    """Return why a sample's text is too long to be reworded; empty if it is not."""
+    """Return why a sample's text is too long to be reworded; empty if it is short enough."""
     kind = item_kind(task)
     if kind.plain_text:
         return ""
@@ -212,7 +212,7 @@ def explain_length(task: Task, sample: Sample) -> str:
 
 
 def count_free_words(fields: Mapping[str, str], extraction: Extraction) -> int:
-    """Return the number of words that another wording may change.
+    """Return the number of words that a rewording may change.
 
     Locked spans, names, quotations, @names, hashtags, emoji and links stay.
     """
@@ -223,9 +223,9 @@ def count_free_words(fields: Mapping[str, str], extraction: Extraction) -> int:
 
 
 def find_kept_spans(extraction: Extraction, field: str, text: str) -> list[str]:
-    """Return the spans of a field that no rewording changes: locks, names, quotations, tags.
+    """Return the spans of a field that rewordings keep: locks, names, quotations, tags.
 
-    Of quotations and of tags these are the first `MOST_SPANS`.
+    They include only the first `MOST_SPANS` quotations and tags.
     """
     locked = [lock.span for lock in extraction.locked if lock.field == field]
     names = [
@@ -277,8 +277,8 @@ def length_limits(
     """Return the length limits of a text (pilot §7), or of a text that a plan updates.
 
     News from one headline cannot fill a long premise without padding: then a sentence need not have
-    more words than the longest of the plan's statements. Passages of articles can, if they have
-    as many words as the text.
+    more words than the plan's longest statement. Passages of articles can, if they have as many
+    words as the text.
     """
     limits, count = thresholds_of(task), count_words(text)
     slack = max(limits.length_share * count, limits.length_words)

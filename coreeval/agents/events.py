@@ -1,10 +1,10 @@
-"""News by event: reports of one event are offered together, and no event carries many samples.
+"""Groups news by event, offers one event's reports together, and limits the samples per event.
 
-Retrieval finds single reports. `bundle_reports` puts those of one event together, across outlets
-and days; `rank_events` orders the events for a sample by words and by meaning; `choose_passages`
-takes from the texts of an event what a sample of its length needs; `deal_events` lets each event
-carry at most a few samples. All of them are functions of their arguments alone, so that a resumed
-run offers every sample the same.
+Retrieval finds single reports. `bundle_reports` groups those of one event across outlets and days;
+`rank_events` orders the events for a sample by words and meaning; `choose_passages` selects as much
+of an event's texts as a sample of its length needs; `deal_events` assigns each event to at most a
+few samples. Their results depend only on their arguments, so that a resumed run offers every sample
+the same news.
 """
 
 import hashlib
@@ -19,24 +19,24 @@ from coreeval.agents.text.words import count_words, find_content_stems
 from coreeval.schema import Evidence, Rung
 
 EVENTS_OFFERED = 8
-"""The number of events offered to a sample; of lists of 20 single reports, writers found most items
-noise (research: reading_trial_2)."""
+"""The number of events offered to a sample; in lists of 20 single reports, writers found most items
+irrelevant (research: reading_trial_2)."""
 MOST_REPORTS = 3
 """The most reports of one event that are offered; more repeat each other (pilot §2)."""
 MOST_REPORTS_OF_TWEET = 1
 """The most reports of one event that are offered for a personal text, which needs a single fact;
-more cost tokens alone (docs/quality.md)."""
+more only cost tokens (docs/quality.md)."""
 SAME_EVENT_SPAN = timedelta(days=4)
-"""The most time between two reports of one event (own choice: a report of the day after, and its
+"""The longest time between two reports of one event (own choice: a report on the next day, and its
 follow-up)."""
 MATERIAL = 2.5
-"""The words of material per word of the original: a writer who must leave out what does not fit
-needs more than is written (own choice)."""
+"""The words of material per word of the original: a writer omits what does not fit, and so needs
+more than is written (own choice)."""
 LEAST_MATERIAL, MOST_MATERIAL = 40, 260
 """The fewest and the most words of passages for one event (own choice)."""
 MEANING_WEIGHT = 0.6
-"""The weight of meaning against words in the order of events, where there is an embedder (own
-choice, not measured yet)."""
+"""The weight of meaning against words in the order of events, if there is an embedder (own choice,
+not measured yet)."""
 MOST_RANKED = 24
 """The most events of a sample that are compared in meaning, the first in the order of retrieval;
 three times as many as are offered (own choice)."""
@@ -45,7 +45,7 @@ MOST_COMPARED = 8
 first: a sentence takes MiniLM about 10 ms (own choice)."""
 
 Similarity = Callable[[Sequence[str], str], Sequence[float]]
-"""Returns how near each of some texts is to another text in meaning, from -1 to 1."""
+"""Returns the similarity in meaning of each of some texts to another text, from -1 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +53,18 @@ class NewsEvent:
     """Reports of one event."""
 
     reports: tuple[Evidence, ...]
-    """At least one, best first."""
+    """The reports, at least one, best first."""
     rung: Rung
-    """The best rung of the ladder that found one of them."""
+    """The best rung of the knowledge ladder that found one of them."""
     key: str
-    """Identifies the event: its cluster in the index, or else one of its reports."""
+    """The event's id: its cluster in the index, or otherwise one of its reports."""
 
 
 def bundle_reports(found: Mapping[Evidence, Rung]) -> list[NewsEvent]:
     """Return the reports by event, in the order of each event's best report.
 
-    Two reports tell of one event if the index says so, or if their headlines share many words and
-    little time lies between them.
+    Two reports belong to one event if the index says so, or if their headlines share many words and
+    they are close in time.
     """
     bundles = list[list[Evidence]]()
     for report in found:
@@ -102,12 +102,12 @@ def _is_same_event(one: Evidence, other: Evidence) -> bool:
 def rank_events(
     events: Sequence[NewsEvent], text: str, *, similarity: Similarity | None = None
 ) -> list[NewsEvent]:
-    """Return the events in the order in which they suit a sample.
+    """Return the events, the most suitable for a sample first.
 
     Args:
-        events: The events in the order of retrieval, which goes by names and words.
+        events: The events in the order of retrieval, which is by names and words.
         text: The sample's text and the kind of news that it needs.
-        similarity: Meaning; without it the order of retrieval stays.
+        similarity: Returns similarities in meaning; without it, the order of retrieval stays.
     """
     if similarity is None or len(events) < 2:
         return list(events)
@@ -135,7 +135,7 @@ _SENTENCE_END = re.compile(
 
 
 def split_passages(text: str) -> list[str]:
-    """Return the sentences of an article, in its order, without blank ones."""
+    """Return the sentences of an article in order, without blank ones."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
@@ -145,15 +145,15 @@ def choose_passages(
     *,
     similarity: Similarity | None = None,
 ) -> dict[str, str]:
-    """Return for each report of an event the sentences to show, in the order of its text.
+    """Return, for each report of an event, the sentences to show, in the order of its text.
 
-    Sentences that repeat another one are left out. The first sentence of a report says what
-    happened and is always shown; the others are chosen by what they share with the sample.
+    Sentences that repeat another one are omitted. The first sentence of a report says what happened
+    and is always shown; the others are chosen by their similarity to the sample.
 
     Args:
-        texts: By evidence id, the text of each report: a description or an article.
+        texts: The text of each report, a description or an article, by evidence id.
         sample_text: The sample's text and the kind of news that it needs.
-        similarity: Meaning; without it, words alone decide.
+        similarity: Returns similarities in meaning; without it, only words decide.
     """
     budget = min(MOST_MATERIAL, max(LEAST_MATERIAL, round(MATERIAL * count_words(sample_text))))
     every = [
@@ -191,7 +191,7 @@ def _score_sentences(
 
 
 def _repeats(own: frozenset[str], told: Iterable[frozenset[str]]) -> bool:
-    """Return whether a sentence says what another one has said, or says nothing."""
+    """Return whether a sentence repeats another one, or has no content."""
     return not own or any(len(own & other) >= 0.7 * len(own) for other in told)
 
 
@@ -203,17 +203,17 @@ def deal_events(
     seed: int,
     taken: Iterable[str] = (),
 ) -> dict[str, list[str]]:
-    """Deal events to samples so that no event is offered to more than `reuse` of them.
+    """Assign events to samples so that no event is offered to more than `reuse` of them.
 
-    Samples choose in turn, in an order that the seed and their ids decide: each takes the best of
-    its events that is left, then all take their second one, and so on.
+    Samples choose in turn, in an order given by the seed and their ids: each takes its best event
+    that is still available, then all take their second one, and so on.
 
     Args:
-        wanted: By sample id, the keys of its events, best first.
-        reuse: The most samples that one event may be offered to.
+        wanted: The keys of each sample's events, best first, by sample id.
+        reuse: The most samples to which one event may be offered.
         each: The most events for one sample.
         seed: The run's seed.
-        taken: The events that other samples were dealt before, as often as they were.
+        taken: The events assigned to other samples before, each as often as it was assigned.
     """
     counts, dealt = Counter(taken), {sample: list[str]() for sample in wanted}
     order = sorted(wanted, key=lambda sample: _rank(seed, sample))

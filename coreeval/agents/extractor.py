@@ -24,12 +24,12 @@ _MOST_SIBLINGS = 3
 _MOST_STRUCTURES = 2
 _MOST_ALIASES = 4
 _MOST_SPANS = 200
-"""The most entities, triples and other spans per text: each costs a search or a reading by a judge
+"""The most entities, triples and other spans per text: each costs a search or a judge's reading
 (own choice)."""
 
 
 class ExtractionAnswer(Extraction):
-    """An extraction as a model gives it: no schema can limit the queries, so code does."""
+    """An extraction by a model; code limits the queries, since a schema cannot."""
 
     queries: tuple[str, ...] = ()
     siblings: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class ExtractionAnswer(Extraction):
 
 
 class ExtractorRewriterAnswer(ExtractionAnswer):
-    """An extraction, and then the sample in other words."""
+    """An extraction, followed by a rewording of the sample."""
 
     declined: bool
     reworded: bool
@@ -49,8 +49,8 @@ class LLMExtractor(LLMRole):
     """An extractor that finds entities, triples, locks, sensitive spans and queries.
 
     Spans that are not in their field are moved to the field that contains them, or dropped. If no
-    span is found in any field, the model read something else and is asked again. A sensitive flag
-    is kept whatever its span: losing one could publish harm.
+    span is found in any field, the model is asked again. A sensitive flag is kept with any span,
+    because without it harm could be published.
     """
 
     role: ClassVar[RoleName] = "extractor"
@@ -71,11 +71,11 @@ class LLMExtractor(LLMRole):
 
 
 class LLMExtractorRewriter(LLMRole):
-    """An extractor that also says the sample in other words, in the same call.
+    """An extractor that also rewords the sample, in the same call.
 
-    It has the rules of `LLMExtractor` and `LLMRewriter`. It sees the spans that code locks, and
-    may decline to reword a text for what it has just flagged in it. An item that is too long to be
-    reworded gets the prompt and the answer of `LLMExtractor`.
+    It has the rules of `LLMExtractor` and `LLMRewriter`. It sees the spans that code locks, and may
+    decline to reword a text because of its own flags. An item that is too long to be reworded gets
+    the prompt and the answer schema of `LLMExtractor`.
     """
 
     role: ClassVar[RoleName] = "extractor"
@@ -97,7 +97,7 @@ class LLMExtractorRewriter(LLMRole):
         return "extractor_rewriter"
 
     async def __call__(self, sample: Sample) -> Extraction:
-        """Return the extraction of one sample, and the sample in other words."""
+        """Return the extraction of one sample, and its rewording."""
         if explain_length(self.task, sample):
             return await self._extractor(sample)
 
@@ -162,6 +162,6 @@ def _at_home(spans: tuple[Spanned, ...], fields: Fields) -> tuple[Spanned, ...]:
 
 
 def _home(one: Entity | Lock, fields: Fields) -> str:
-    """Return the field that contains a span, checking its own first; empty if none does."""
+    """Return the field that contains a span, checking the span's own first; empty if none does."""
     order = (one.field, *fields)
     return next((name for name in order if occurs(one.span, fields.get(name, ""))), "")

@@ -38,7 +38,7 @@ class StatementAnswer(Value):
 
 
 class FactAnswer(Value):
-    """What the judge answers: no summary, since the conjunction is made by code."""
+    """The judge's answer, without a summary, since code forms the conjunction."""
 
     statements: tuple[StatementAnswer, ...]
 
@@ -46,8 +46,8 @@ class FactAnswer(Value):
 class LLMFactJudge(LLMRole):
     """A judge that checks facts statement by statement, without seeing the label or the original.
 
-    A verdict that leaves out a field, cites an item that was not shown, supports a claim without
-    citing anything, or contradicts itself is asked for again: a verdict decides what is published.
+    A verdict that omits a field, cites an item that was not shown, supports a claim without a
+    citation, or contradicts itself is requested again, since a verdict decides what is published.
     """
 
     role: ClassVar[RoleName] = "fact_judge"
@@ -110,5 +110,5 @@ def _judged(one: StatementAnswer, evidence: Sequence[Evidence]) -> JudgedStateme
 
 
 def _defect(named: FactDefect) -> FactDefect:
-    """Return the defect of an unsupported claim; `unsupported` if the judge named none."""
+    """Return the defect of an unsupported claim; `unsupported` if the judge did not name one."""
     return "unsupported" if named == "none" else named

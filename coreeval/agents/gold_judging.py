@@ -1,7 +1,7 @@
-"""How judges find out whether a new text has its gold, each without knowing it.
+"""Asks blind judges whether a new text has its gold.
 
-Texts with a label are labelled. Questions are answered: with the passage or the news they must be
-answerable, without it they must not be. Options are judged one by one.
+Texts with a label are labelled. Questions are answered: they must be answerable with the passage or
+the news, but not without it. Options are judged one by one.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from coreeval.schema import Defect, LabelVerdict, OptionVerdict, Task
 
 
 class SideVerdict(NamedTuple):
-    """What one more question to the judge showed."""
+    """The result of one more question to the judge."""
 
     name: str
     passed: bool
@@ -22,7 +22,7 @@ class SideVerdict(NamedTuple):
 
 
 class GoldVerdict(NamedTuple):
-    """What the judges of the gold said of a text."""
+    """The answers of the judges of the gold about a text."""
 
     label: LabelVerdict
     defects: list[Defect]
@@ -30,12 +30,12 @@ class GoldVerdict(NamedTuple):
 
 
 async def judge_gold(item: WrittenItem, team: Team) -> GoldVerdict:
-    """Ask the judge all that the item's kind asks about its gold, at once.
+    """Ask the judge all questions about the gold of an item of this kind, concurrently.
 
     If a question fails or has to wait for a batch, the others are still asked.
 
-    Whether a question without a passage can be answered without the news is recorded: the judge may
-    know what happened in the window.
+    For a question without a passage, it is recorded whether the judge can answer it without the
+    news: it may know the events in the window.
     """
     kind = item_kind(item.task)
     open_book = kind.passage(item.task)
@@ -60,14 +60,14 @@ async def judge_gold(item: WrittenItem, team: Team) -> GoldVerdict:
 
 
 def count_gold_questions(task: Task) -> int:
-    """Return how many questions `judge_gold` asks about a text."""
+    """Return the number of questions that `judge_gold` asks about a text."""
     kind = item_kind(task)
     is_asked_blind = bool(kind.passage(task)) or kind.needs_news(task)
     return 1 + is_asked_blind + kind.judges_options
 
 
 async def _answer_blind(item: WrittenItem, team: Team) -> LabelVerdict | None:
-    """Return the judge's answer without passage and news; None if neither is needed."""
+    """Return the judge's answer without passage and news; None if the item needs neither."""
     kind = item_kind(item.task)
     passage = kind.passage(item.task)
     if not passage and not kind.needs_news(item.task):

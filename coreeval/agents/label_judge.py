@@ -15,7 +15,7 @@ from coreeval.tasks.task_file import UNDECIDED
 
 
 class LabelAnswer(Value):
-    """What the judge answers: the cue first, so that it is looked for first."""
+    """The judge's answer; the cue comes first, so that it is found first."""
 
     cue: str
     label: str
@@ -39,7 +39,7 @@ class LLMLabelJudge(LLMRole):
         self._schema = OutputSchema(LabelAnswer, name="label", choices={"label": names})
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
-        """Label one text; a label is never read from news."""
+        """Label one text, without news."""
         text = {name: fields[name] for name in self.task.fields}
         answer = await self._client.ask(self._messages(text=text), self._schema)
         return LabelVerdict(**dict(answer))
@@ -50,11 +50,11 @@ class _Number(Value):
 
 
 class NumberedLabel(LabelAnswer, _Number):
-    """What the judge answers about one of several texts; its number comes first."""
+    """The judge's answer about one of several texts; the text's number comes first."""
 
 
 class BatchAnswer(Value):
-    """What the judge answers about several texts."""
+    """The judge's answer about several texts."""
 
     texts: tuple[NumberedLabel, ...]
 
@@ -62,7 +62,7 @@ class BatchAnswer(Value):
 class LLMBatchLabelJudge(LLMRole):
     """A judge that labels several originals in one call, each as if it were alone.
 
-    An answer that leaves out a text, or has one twice, is asked for again.
+    An answer that omits a text, or has one twice, is requested again.
     """
 
     role: ClassVar[RoleName] = "label_judge"

@@ -1,4 +1,4 @@
-"""What the six roles share when a model plays them: their wording, and how inputs are shown."""
+"""The parts that the six roles share if a model plays them: prompts, and the form of inputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -33,10 +33,10 @@ _STATEMENTS_OF_PREMISE = 6
 
 
 class FirstDraft(Value):
-    """What a model says before the text of a tweet.
+    """The parts of a model's answer before the text of a tweet.
 
-    Who writes and why comes first, since the voice follows; then a first draft and what is wrong
-    with it, since a second one is better.
+    The author and the purpose come first, since the voice depends on them; then a first draft and
+    its flaws, since a second draft is better.
     """
 
     moment: str
@@ -45,7 +45,7 @@ class FirstDraft(Value):
 
 
 class LLMRole:
-    """A role played by a model: its prompt, with everything that the task fixes filled in once."""
+    """A role played by a model: its prompt, in which the task's values are filled in once."""
 
     role: ClassVar[RoleName]
     _schema: OutputSchema[Any]
@@ -96,7 +96,7 @@ def _fixed(task: Task, role: RoleName) -> dict[str, str]:
 
 
 def unchecked_fields(task: Task) -> list[str]:
-    """Return the fields that may claim what no evidence carries, such as a hypothesis."""
+    """Return the fields that may make unsupported claims, such as a hypothesis."""
     return [name for name in task.fields if name not in (task.factual_fields or task.fields)]
 
 
@@ -113,21 +113,21 @@ def item_data(task: Task, sample: Sample) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class ShownLength:
-    """How much of a text is shown; the characters count where few spaces part its words."""
+    """The most of a text that is shown; the limit of characters applies if it has few spaces."""
 
     words: int
     characters: int
 
 
 SHOWN = ShownLength(1_500, 15_000)
-"""The most of one field that a role is shown of an original (own choice)."""
+"""The most of one field of an original that a role is shown (own choice)."""
 JUDGED = ShownLength(16_000, 120_000)
 """The most of one field that a judge is shown: about 21,000 tokens of English (own choice)."""
 
 
 def cut_text(text: str, most: ShownLength = SHOWN) -> str:
-    """Return a text, cut at a limit with a remark that says how long it is."""
-    if len(text) <= most.words:  # cannot have more words than characters
+    """Return a text, cut at a limit with a remark on its full length."""
+    if len(text) <= most.words:  # a text has no more words than characters
         return text
     words = text.split(" ")
     if len(words) > most.words:
@@ -141,7 +141,7 @@ def cut_text(text: str, most: ShownLength = SHOWN) -> str:
 
 
 def judged_text(fields: Fields) -> Fields:
-    """Return texts as judges are shown them: all of each, unless it is longer than `JUDGED`."""
+    """Return texts as shown to judges: complete, unless they are longer than `JUDGED`."""
     return {name: cut_text(text, JUDGED) for name, text in fields.items()}
 
 
@@ -153,7 +153,7 @@ def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:
 def word_limits(
     task: Task, fields: Fields, plan: Plan | None = None, evidence: Sequence[Evidence] = ()
 ) -> dict[str, dict[str, int]]:
-    """Return for each field its number of words, and the fewest and most allowed."""
+    """Return each field's number of words, and the fewest and most allowed."""
     return {
         name: asdict(length_limits(task, text, plan, evidence)) for name, text in fields.items()
     }
@@ -164,8 +164,8 @@ def offered_word_limits(
 ) -> dict[str, dict[str, int]]:
     """Return the word limits of each field for a text from the news on offer.
 
-    Where no event on offer has as many words as a sentence of news, the new sentence may be as
-    short as the longest title.
+    If no event on offer has as many words as a sentence of news, the new sentence may be as short
+    as the longest title.
     """
     limits = word_limits(task, fields)
     if task.text_kind == "tweet" or not evidence:
@@ -182,12 +182,12 @@ def offered_word_limits(
 
 
 def habits(fields: Fields, language: str) -> dict[str, list[str]]:
-    """Return for each field its author's writing habits, in words."""
+    """Return the author's writing habits in words, for each field."""
     return {name: list(voice_hints(text, language)) for name, text in fields.items()}
 
 
 def plan_data(plan: Plan) -> dict[str, object]:
-    """Return a plan as data; news is cited by its words, because item numbers vary by call."""
+    """Return a plan as data; it quotes the news it cites, because item numbers vary by call."""
     return {
         "statements": [
             one.model_dump(include={"text", "quote", "translation", "modality", "speaker"})

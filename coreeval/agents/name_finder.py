@@ -1,8 +1,8 @@
-"""Finding a person in any text: news, addresses, answers, and files that hold these.
+"""Finds a person in any text: news, addresses, answers, and files that contain these.
 
-A name is found without case and accents, as `jose-nunez` in an address, with an accent that is an
-escape of JSON inside JSON, and with a tag in it. `coreeval takedown` reads gigabytes, so a text is
-looked at closely only if the longest part of a name stands in it.
+A name is found regardless of case and accents, as `jose-nunez` in an address, with an accent
+escaped in JSON inside JSON, and with a tag in it. `coreeval takedown` reads gigabytes, so a text is
+examined closely only if it contains the longest part of a name.
 """
 
 import re
@@ -30,7 +30,7 @@ _MOST_ESCAPES = 4
 _SELECTORS = "\u034f\ufe00-\ufe0f\U000e0000-\U000e01ef"
 """Invisible characters, besides marks and formats, that select among glyphs."""
 _BETWEEN = r"(?:\\{1,8}[nrtfbv]|\\{0,8}[\W_])"
-"""What may stand between two words of a name, up to three times, besides the name's own signs."""
+"""The separators between two words of a name, up to three, besides the name's own signs."""
 _BEGIN, _END = r"(?:(?<![^\W_])|(?<=\\[nrtfbv]))", r"(?![^\W_])"
 _NO_SPACES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -43,7 +43,7 @@ _TOGETHER = 8
 `like`.
 """
 _AROUND = 64
-"""Number of characters examined on each side of a name."""
+"""The number of characters examined on each side of a name."""
 
 
 class NameFinder:
@@ -62,7 +62,7 @@ class NameFinder:
 
     @property
     def plainest(self) -> tuple[str, ...]:
-        """Return a part of each name found in every text with it, marks, case and escapes aside.
+        """Return a part of each name that is in all texts with the name, despite marks or escapes.
 
         Names in other alphabets have no such part.
         """
@@ -73,7 +73,7 @@ class NameFinder:
         return any(map(self._finds_plainly, _forms(text)))
 
     def _finds_plainly(self, text: str) -> bool:
-        """Return whether a text names somebody without any decoding."""
+        """Return whether a text names somebody, without decoding the text."""
         if not self._may_name(text):
             return False
         light = _light(text)
@@ -174,7 +174,7 @@ def _light(text: str) -> str:
 
 @cache
 def _unmarked() -> re.Pattern[str]:
-    """Return a pattern of all characters that `_light` leaves out."""
+    """Return a pattern for all characters that `_light` removes."""
     every = map(chr, range(0x20000))
     left_out = (
         each for each in every if unicodedata.combining(each) or unicodedata.category(each) == "Cf"

@@ -1,4 +1,4 @@
-"""Roles that plugins play: the protocol, and a plugin as one of our players."""
+"""The protocol for plugins that play roles, and the player that uses a plugin."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol, cast
@@ -28,11 +28,11 @@ _RETURNS: Final[Mapping[RoleName, type[Value]]] = {
     "fact_judge": FactVerdict,
     "label_judge": LabelVerdict,
 }
-"""What a player returns."""
+"""The result of a player."""
 
 
 class RoleSettings(Value):
-    """What a config says to the player of a role."""
+    """The settings of a role's player from a config."""
 
     role: RoleName
     task: Task
@@ -43,7 +43,7 @@ class RoleSettings(Value):
 
 
 class RolePlugin(Protocol):
-    """A player of a role; a plugin of the group `roles`.
+    """A player of a role: a plugin of the group `roles`.
 
     Optional: `roles`, the names of the roles that it can play (by default, all).
     """
@@ -54,7 +54,7 @@ class RolePlugin(Protocol):
         """Return the player for a task: an async function with the signature of its role.
 
         The signatures are `Extractor`, `Replacer`, `Rewriter`, `Composer`, `FactJudge` and
-        `LabelJudge`. Models that a player asks are its own business: neither kept nor budgeted.
+        `LabelJudge`. Calls of a player to models are neither stored nor counted against the budget.
         """
         ...
 
@@ -76,10 +76,10 @@ class PluginPlayer:
             raise plugin.fail(f"must return an async function from build, not {self._play!r}")
 
     async def __call__(self, *given: object, **named: object) -> object:
-        """Return what the plugin says.
+        """Return the plugin's result.
 
         Raises:
-            PluginFailed: it failed, or said what the role does not.
+            PluginFailed: it failed, or returned an invalid result for the role.
         """
         with self._plugin.guard(f"the role {self._role}"):
             said = await self._play(*given, **named)
@@ -91,7 +91,7 @@ class PluginPlayer:
 
 
 def open_plugin_role(role: RoleName, model: ModelConfig, task: Task, seed: int) -> PluginPlayer:
-    """Return the player of a role that a config gives to a plugin.
+    """Return the player of a role that a config assigns to a plugin.
 
     Raises:
         PluginError: there is no such plugin, or it does not play this role.

@@ -1,4 +1,4 @@
-"""The searches that are made for a sample, and how their results become one ranked list."""
+"""The searches for a sample, and the ranked list of their results."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,22 +26,22 @@ from coreeval.schema import (
 MOST_QUERIES = 10
 """The most queries for one sample: with 20 candidates, each query gets two (pilot §2: top 20)."""
 RUNG_PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
-"""Queries reserved for each rung, however many names there are. In 60 samples, concepts found
+"""The queries reserved for each rung, even if there are many names. In 60 samples, concepts found
 knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
 MOST_CONTEXT = 16
 """The most words of the sample that are added to a name (own choice)."""
 NEAR_SHARE = 0.6
-"""Share of a topic's words that an item about it contains: two of three, three of four or five (own
+"""The share of a topic's words in an item about it: two of three, three of four or five (own
 choice)."""
 NEAR_MEANING = 0.45
-"""The cosine with the sample from which news is about its topic (own choice, read off the lists of
-60 samples with MiniLM: above it most headlines share the topic, below 0.4 hardly any)."""
+"""The least cosine between a sample and news about its topic (own choice, from the lists of 60
+samples with MiniLM: above it most headlines share the topic, below 0.4 hardly any)."""
 MOST_TELLINGS = 3
-"""The most headlines offered that are alike (ALIKE_SHARE): a few reports of one event are the best
-material (pilot §2); more of them crowd out other events."""
+"""The most similar headlines offered (ALIKE_SHARE): a few reports of one event are the best
+material (pilot §2); more would displace other events."""
 ALIKE_SHARE = 0.4
-"""Share of words that two headlines about one event have in common (own choice: paraphrased reports
-share 0.4 to 0.6)."""
+"""The share of words that two headlines about one event have in common (own choice: paraphrased
+reports share 0.4 to 0.6)."""
 LADDER: tuple[Rung, ...] = ("named", "alias", "concept", "sibling", "structure")
 """The rungs, best first (pilot §8)."""
 _UNSEARCHABLE = frozenset({"date", "quantity"})
@@ -85,7 +85,7 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
 
 
 def _find_context(name: str, extraction: Extraction, language: str) -> tuple[str, ...]:
-    """Return the sample's other topics, which distinguish the river from the company."""
+    """Return the sample's other topics, which resolve ambiguous names."""
     own = {stem(word) for word in split_words(name)}
     told = [entity.query_name for entity in _select_searchable(extraction)] + list(
         extraction.queries
@@ -130,7 +130,7 @@ def _concept_drafts(extraction: Extraction, task: Task) -> Iterator[_QueryDraft]
 
 
 def _select_searchable(extraction: Extraction) -> list[Entity]:
-    """Return the entities to search news for: no handles, dates, amounts or surnames."""
+    """Return the entities to search news for, without handles, dates, amounts and surnames."""
     return [
         entity
         for entity in extraction.entities
@@ -141,7 +141,7 @@ def _select_searchable(extraction: Extraction) -> list[Entity]:
 
 
 def _is_single_name(name: str, entity: Entity) -> bool:
-    """Return whether a person is named by one word: a homonym sooner or later (pilot §2)."""
+    """Return whether a person is named by one word, which may be ambiguous (pilot §2)."""
     return entity.type == "person" and entity.kind == "named" and len(split_words(name)) == 1
 
 
@@ -196,21 +196,21 @@ def merge_results(
     forbids: Callable[[Evidence], bool] = lambda item: False,
     nearest: Sequence[tuple[Evidence, float]] = (),
 ) -> dict[Evidence, Rung]:
-    """Return the evidence to offer, each with the best rung that found it.
+    """Return the evidence to offer, each item with the best rung that found it.
 
     Queries take turns in the order of their rungs, so that every query offers its best items. Items
-    that share most of a query's words precede those that share few of them, and the latter count
-    only as matching the query's shape, whatever the query was. Items tried before, duplicates of a
-    headline and more than a few reports of one event are left out.
+    that share most of a query's words precede those that share few of them, which count only as
+    matching the query's shape, for any query. Items tried before, duplicates of a headline and more
+    than a few reports of one event are omitted.
 
     Args:
-        retrieval: What the queries found.
+        retrieval: The results of the queries.
         queries: The queries.
         limit: The most items.
-        exclude: The ids of items to leave out.
-        forbids: Whether an item must be left out.
-        nearest: Items found by meaning, with their cosines; they count as what one more query
-            about the topic found.
+        exclude: The ids of items to omit.
+        forbids: Returns whether an item must be omitted.
+        nearest: Items found by meaning, with their cosines; they count as the results of one more
+            query about the topic.
     """
 
     def is_free(item: Evidence) -> bool:
@@ -267,18 +267,18 @@ def _drop_repeats(items: Iterable[Evidence]) -> Iterator[Evidence]:
 
 
 BY_MEANING: Final = "(the text, by meaning)"
-"""The row of `describe_queries` that tells of what meaning found; it is no query."""
+"""The row of `describe_queries` for the results found by meaning; it is not a query."""
 
 
 def describe_queries(
     asked: Sequence[EntityQuery], found: Retrieval, nearest: int = 0
 ) -> list[dict[str, Any]]:
-    """Return for each query the number of results, and the reason if there were none.
+    """Return, for each query, the number of results, and the reason if there were none.
 
     Args:
         asked: The queries.
         found: Their results.
-        nearest: The number of results that meaning found; a row tells of them.
+        nearest: The number of results found by meaning, which have their own row.
     """
     by_meaning: dict[str, Any] = {
         "text": BY_MEANING, "rung": "concept", "found": nearest, "why_none": "",

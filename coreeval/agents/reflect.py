@@ -1,6 +1,6 @@
-"""What the judges' answers mean, and whether a sample with defects gets another attempt.
+"""Turns judges' answers into defects, and decides whether a sample gets another attempt.
 
-The conjunction of the verdicts is made here, never by a model (CoreEval paper, §3.4).
+The conjunction of the verdicts is formed here, never by a model (CoreEval paper, §3.4).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +33,12 @@ _ROUTES: Mapping[FactDefect, Route] = {
     "unsupported": "replace",
     "person": "evidence",
 }
-"""Where a retry starts, by defect; other defects go to the composer (pilot §8). A claim without
-support that is not in the plan goes to the composer too: the plan is good."""
+"""The start of a retry, by defect; other defects go to the composer (pilot §8). An unsupported
+claim that is not in the plan also goes to the composer, since the plan is good."""
 _COMPOSER_DEFECTS: frozenset[FactDefect] = frozenset({"none", "memory", "unsupported"})
 ADDED_SHARE = 1 / 3
-"""Share of a claim's content words missing from the plan above which the composer added the claim
-(own choice: a claim from the plan shares nearly all its words with it)."""
+"""If the share of a claim's content words missing from the plan is larger, the composer added the
+claim (own choice: a claim from the plan shares nearly all its words with it)."""
 _FLUENCY: Mapping[int, tuple[str, Route]] = {
     1: ("does not hang together", "evidence"),
     2: ("reads unnaturally", "compose"),
@@ -50,18 +50,18 @@ _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
     ("label", "rejected_label"),
     ("form", "rejected_form"),
 )
-"""The outcome for each kind of defect, gravest first; the gravest decides."""
+"""The outcome for each kind of defect, most serious first; the most serious one decides."""
 
 
 def find_fact_defects(
     asked: FactQuestion, fields: Mapping[str, str], verdict: FactVerdict, plan: Plan
 ) -> list[Defect]:
-    """Return the defects that keep a text from being supported.
+    """Return the defects because of which a text is not supported.
 
-    Every fact needs a yes that can be verified: it must cite an offered item and a quotation that
-    occurs in it. Harm to a person is a defect in every field; other facts are only checked in the
-    factual fields. A fact that the plan does not state either was added by the composer, and goes
-    back to the composer alone.
+    Every fact needs a verifiable yes, which cites an offered item and a quotation that occurs in
+    it. Harm to a person is a defect in every field; other facts are only checked in the factual
+    fields. A fact that is not in the plan was added by the composer, and only goes back to the
+    composer.
     """
     exempt = set(fields) - set(asked.fields)
     texts = {item.id: evidence_text(item) for item in asked.evidence}
@@ -116,7 +116,7 @@ def _fact_defect(statement: JudgedStatement, code: FactDefect, why: str) -> _Sta
 
 
 def _check_unjudged(fields: Mapping[str, str], verdict: FactVerdict) -> Iterator[Defect]:
-    """Yield a defect if no statement of a text was judged: it does not count as supported."""
+    """Yield a defect if no statement of a text was judged, since it then is not supported."""
     if not verdict.statements and any(text.strip() for text in fields.values()):
         yield Defect(
             check="facts_unjudged",
@@ -139,7 +139,7 @@ def find_label_defects(item: WrittenItem, verdict: LabelVerdict) -> list[Defect]
 
 
 def find_guessed_defects(item: WrittenItem, verdict: LabelVerdict) -> list[Defect]:
-    """Return a defect if a judge surely found the gold without the passage that it needs."""
+    """Return a defect if a judge certainly found the gold without the passage that it needs."""
     if verdict.confidence != "high" or not item_kind(item.task).is_gold(
         item.task, item.sample, item.fields, verdict.label
     ):
@@ -149,7 +149,7 @@ def find_guessed_defects(item: WrittenItem, verdict: LabelVerdict) -> list[Defec
 
 
 def find_option_defects(sample: Sample, verdicts: Sequence[OptionVerdict]) -> list[Defect]:
-    """Return the defects of a choice's options, which a judge looked at one by one."""
+    """Return the defects of a choice's options, which a judge checked one by one."""
     found = ((one, _find_option_fault(one, sample.label_text)) for one in verdicts)
     return [
         label_defect(check, f"option {one.letter} {what}: {one.why}")
@@ -159,7 +159,7 @@ def find_option_defects(sample: Sample, verdicts: Sequence[OptionVerdict]) -> li
 
 
 def _find_option_fault(one: OptionVerdict, right: str) -> tuple[str, str]:
-    """Return the check that an option fails and what is wrong with it; empty texts if none."""
+    """Return the check that an option fails and its problem; empty texts if there is none."""
     if one.letter == right:
         fault = "right_option", "is not made right by the news"
         return fault if one.truth != "right" else ("", "")
@@ -185,8 +185,8 @@ def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
 def is_contrary(task: Task, sample: Sample, verdict: LabelVerdict) -> bool:
     """Return whether a judge definitely gave an original another gold than the sample's.
 
-    `unclear` is not definite, and neither is low confidence. Of a question that has no passage a
-    wrong answer only says what the judge does not know.
+    `unclear` is not definite, and neither is low confidence. A wrong answer to a question without a
+    passage only shows that the judge does not know the answer.
     """
     kind = item_kind(task)
     if kind.needs_news(task) or fold_name(verdict.label) in (UNDECIDED, ""):
@@ -196,10 +196,10 @@ def is_contrary(task: Task, sample: Sample, verdict: LabelVerdict) -> bool:
 
 
 def is_same_gold(item: WrittenItem, verdict: LabelVerdict, original_label: str) -> bool:
-    """Return whether a rewording has its original's gold, for a judge that read both.
+    """Return whether a rewording has its original's gold, according to a judge that read both.
 
-    It has if the judge found the gold, or said the same of both. Of a question without a passage it
-    also has unless the judge knew the answer to the original.
+    This is so if the judge found the gold, or gave the same answer to both. For a question without
+    a passage, it is also so unless the judge knew the answer to the original.
     """
     kind = item_kind(item.task)
 
@@ -226,12 +226,12 @@ def share_defect(one: Sequence[Defect], other: Sequence[Defect]) -> bool:
 
 
 FURTHEST_BACK: tuple[Route, ...] = ("evidence", "replace", "compose")
-"""Routes in order of how much they redo, most first (research: pilot §8)."""
+"""The routes, those that redo most first (research: pilot §8)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NextAttempt:
-    """Another attempt that starts at `route`."""
+    """Another attempt, which starts at `route`."""
 
     route: Route
 
@@ -247,10 +247,11 @@ class FinalOutcome:
 def decide_next(
     defects: Sequence[Defect], *, previous: Sequence[Defect], attempt: int, max_attempts: int
 ) -> NextAttempt | FinalOutcome:
-    """Return what to do with a text that has at least one defect.
+    """Return the next step for a text with at least one defect.
 
-    It ends at the last attempt, if it is unsafe, or if one of the defects occurs a second
-    time, word for word (a fourth attempt saved none of the pilot's rejected samples, pilot §8).
+    The sample ends at the last attempt, if the text is unsafe, or if one of the defects occurs a
+    second time, word for word (a fourth attempt saved none of the pilot's rejected samples, pilot
+    §8).
     """
     unsafe = any(defect.kind == "unsafe" for defect in defects)
     if unsafe or attempt >= max_attempts or share_defect(defects, previous):
@@ -263,9 +264,9 @@ _JUDGED = ("facts_", "label", "fluency")
 
 
 def _escalate(defect: Defect, previous: Sequence[Defect]) -> Route:
-    """Return the route of a defect; a new plan where the composer could not mend what a judge said.
+    """Return the route of a defect; a new plan if the composer could not fix a judge's objection.
 
-    A text with the same kind of defect twice has something in its plan that causes it.
+    If a text has the same kind of defect twice, its plan causes the defect.
     """
     again = any(defect.check == other.check and other.route == "compose" for other in previous)
     judged = defect.check.startswith(_JUDGED)

@@ -54,7 +54,7 @@ class NumberedStatement(Value):
 
 
 class PlannedReplacement(Value):
-    """A replacement; whether it is an insertion follows from `before`."""
+    """A replacement; it is an insertion if `before` is None."""
 
     before: Triple | None
     after: Triple
@@ -63,7 +63,7 @@ class PlannedReplacement(Value):
 
 
 class _Knowledge(Value):
-    """What the news says, which comes before what is written from it."""
+    """The content of the news, which comes before what is written from it."""
 
     reason: str
     decision: Literal["use", "none_fits", "unsafe"]
@@ -86,9 +86,10 @@ class _Claims(Value):
 
 
 class PlanAnswer(_Changes, _Claims, _Knowledge, _Sketch):
-    """A plan as a model gives it: the new text in a nutshell first, to hear what is forced.
+    """A plan by a model, which begins with a summary of the new text, to notice what is forced.
 
-    A model answers in the order of the schema, in which the fields of the last base come first.
+    A model answers in the order of the schema, in which the fields of the last base class come
+    first.
     """
 
 
@@ -97,11 +98,11 @@ class _Sentences(Value):
 
 
 class SentencesAnswer(_Changes, _Sentences, _Knowledge):
-    """A plan and sentences of news, which come before the list of what became what."""
+    """A plan and sentences of news, which come before the list of replacements."""
 
 
 class _Drafts(Value):
-    """Several versions of a personal text: of three unlike ones, the best is better than one."""
+    """Several versions of a personal text: the best of three different ones is better than one."""
 
     moment: str
     drafts: tuple[str, ...]
@@ -116,11 +117,11 @@ AnyPlan = PlanAnswer | SentencesAnswer | TweetAnswer
 
 
 class LLMReplacer(LLMRole):
-    """A replacer that chooses the news of one event and plans what becomes what.
+    """A replacer that chooses the news of one event and plans the replacements.
 
-    A plan that cites items or statements that do not exist is asked for again, since its meaning is
+    A plan that cites items or statements that do not exist is requested again, since its meaning is
     unclear; so is one that decides to use news and uses none. Deletions of spans that are not in
-    their field are dropped: there is nothing to delete.
+    their field are dropped.
     """
 
     role: ClassVar[RoleName] = "replacer"
@@ -145,7 +146,7 @@ class LLMReplacer(LLMRole):
         previous: Plan | None = None,
         previous_fields: Fields | None = None,
     ) -> Plan:
-        """Plan the replacements, or report that nothing fits; without news no model is asked."""
+        """Plan the replacements, or report that nothing fits; without news, no model is called."""
         if not evidence:
             return _NO_NEWS
         messages = self._messages(
@@ -199,7 +200,7 @@ class LLMReplacerComposer(LLMRole):
         previous: Plan | None = None,
         previous_fields: Fields | None = None,
     ) -> Plan:
-        """Plan and write, or report that nothing fits; without news no model is asked."""
+        """Plan and write, or report that nothing fits; without news, no model is called."""
         if not evidence:
             return _NO_NEWS
         own = {name: text for name, text in sample.fields.items() if name in self._written}
@@ -238,7 +239,7 @@ _NO_NEWS = Plan(decision="none_fits", reason="there is no news to choose from")
 
 
 def _original_data(task: Task, sample: Sample, extraction: Extraction) -> dict[str, object]:
-    """Return a sample and what was found in it as data."""
+    """Return a sample and its extraction as data."""
     return item_data(task, sample) | {
         "entities": [
             entity.model_dump(include={"span", "field", "type"}) for entity in extraction.entities

@@ -1,4 +1,4 @@
-"""The rewriter (CoreEval paper, eq. 4), played by a model: D^s, which sees no news."""
+"""The rewriter (CoreEval paper, eq. 4), played by a model without news: D^s."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -20,11 +20,10 @@ from coreeval.schema import Defect, Extraction, Rewrite, RoleName, Sample, Task
 
 
 class LLMRewriter(LLMRole):
-    """A rewriter that says the same in other words.
+    """A rewriter that expresses the same in other words.
 
-    It sees what could harm somebody, and may decline. A blank field is not a rewrite and is asked
-    for again. Fields that came back unchanged are not
-    reworded, whatever the model says about them.
+    It sees sensitive spans, and may decline. A blank field is not a rewrite and is requested again.
+    Unchanged fields do not count as reworded, even if the model says so.
     """
 
     role: ClassVar[RoleName] = "rewriter"

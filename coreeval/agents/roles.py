@@ -1,7 +1,7 @@
-"""The six roles as signatures: typed in, typed out, whoever plays them.
+"""The six roles as typed signatures, for all players.
 
-A role is built for one task and then called for many samples. LLMs and the offline rules implement
-the same protocols; the graph cannot tell them apart.
+A role is built for one task and then called for many samples. Models and the offline rules
+implement the same protocols, so the graph treats them alike.
 """
 
 from collections.abc import Sequence
@@ -69,10 +69,10 @@ class Replacer(Protocol):
 
         Args:
             sample: The original.
-            extraction: What was found in it.
+            extraction: The extraction of it.
             evidence: The news on offer.
-            read_by: The words from which the blind judge recognised the original's label.
-            feedback: What was wrong with the last attempt.
+            read_by: The words by which the blind judge recognised the original's label.
+            feedback: The defects of the last attempt.
             previous: The plan of the last attempt.
             previous_fields: The text of the last attempt.
         """
@@ -80,7 +80,7 @@ class Replacer(Protocol):
 
 
 class Rewriter(Protocol):
-    """A role that says the same in other words, without seeing news (paper eq. 4)."""
+    """A role that rewords a sample without seeing news (paper eq. 4)."""
 
     async def __call__(
         self,
@@ -90,7 +90,7 @@ class Rewriter(Protocol):
         feedback: Sequence[Defect] = (),
         previous: Fields | None = None,
     ) -> Rewrite:
-        """Reword one sample; `previous` is the text that the feedback is about."""
+        """Reword one sample; `previous` is the text that the feedback refers to."""
         ...
 
 
@@ -108,17 +108,17 @@ class CompositionRequest:
     reworded: Fields | None
     """D^s as inspiration; None if the original could not be reworded."""
     read_by: str = ""
-    """The words from which the blind judge recognised the original's label; empty if it did not."""
+    """The words by which the blind judge recognised the original's label; empty if it did not."""
     feedback: tuple[Defect, ...] = ()
     previous: Fields | None = None
-    """The text that the feedback is about; None for a first attempt."""
+    """The text that the feedback refers to; None for a first attempt."""
 
 
 class Composer(Protocol):
     """A role that writes D-hat (paper eq. 5)."""
 
     async def __call__(self, request: CompositionRequest) -> Composition:
-        """Write the sample anew, with the plan's facts in the original's voice."""
+        """Rewrite the sample, with the plan's facts in the original's voice."""
         ...
 
 
@@ -131,7 +131,7 @@ class FactJudge(Protocol):
 
 
 class LabelJudge(Protocol):
-    """A role that finds the gold of a text without knowing it, that it is new, or whose it is."""
+    """A role that finds the gold of a text without knowing the gold or the text's origin."""
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
         """Label one text, or answer its question with the help of the evidence."""
@@ -139,15 +139,15 @@ class LabelJudge(Protocol):
 
 
 class OptionJudge(Protocol):
-    """The label judge when it judges the options of a choice one by one."""
+    """The label judge for the single options of a choice."""
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> list[OptionVerdict]:
-        """Judge each option by the evidence, without knowing which is meant to be right."""
+        """Judge each option by the evidence, without knowing which should be right."""
         ...
 
 
 class BatchLabelJudge(Protocol):
-    """The label judge when it labels several originals in one call, each as if it were alone."""
+    """The label judge for several originals in one call, each labelled as if it were alone."""
 
     async def __call__(self, texts: Sequence[Fields]) -> list[LabelVerdict]:
         """Label several texts; the verdicts have their order."""
@@ -165,6 +165,6 @@ class Team:
     fact_judge: FactJudge
     label_judge: LabelJudge
     batch_label_judge: BatchLabelJudge | None = None
-    """None: each original is labelled in a call of its own."""
+    """None if each original is labelled in its own call."""
     option_judge: OptionJudge | None = None
-    """None: the task has no options."""
+    """None if the task has no options."""

@@ -1,7 +1,7 @@
-"""What a benchmark's owner allows about real people: takedown list, policies, screening.
+"""Restrictions on real people, set by a benchmark's owner: takedown list, policies, screening.
 
-Nothing published may rest on a name or a piece of evidence of the takedown list, now or later
-(pilot §4.8). A sample's policy is the strictest that its flags and our own word list ask for.
+Published data must never use a name or a piece of evidence on the takedown list (pilot §4.8). A
+sample's policy is the strictest that its flags and our own word list require.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from coreeval.schema import Evidence, Extraction, Flag, Policy, Sample
 
 _ID = re.compile(r"[0-9a-f]{16}")
 FEWEST_LETTERS = 3
-"""The fewest letters of a listed name: a shorter one is a mistake that would forbid half of the
+"""The fewest letters of a listed name: a shorter one is a mistake that would exclude half of the
 news. Chinese and Japanese names may have one letter less."""
 
 
@@ -39,12 +39,12 @@ class Takedown:
     ids: frozenset[str] = frozenset()
 
     def forbids(self, item: Evidence) -> bool:
-        """Return whether a piece of evidence is listed or names somebody listed."""
+        """Return whether a piece of evidence is listed or contains a listed name."""
         told = (item.title, item.snippet, item.url, *(entity.name for entity in item.entities))
         return item.id in self.ids or any(self.names_in(" | ".join(told)))
 
     def names_in(self, text: str) -> Iterator[str]:
-        """Yield the listed names in a text, however they are written there."""
+        """Yield the listed names in a text, in any spelling."""
         return (name for name, finder in self._finders if finder.finds(text))
 
     @property
@@ -85,8 +85,8 @@ def load_active_takedown(listed: str | None, *own: Path) -> Takedown:
     """Return the list that a config names, merged with those of its workspaces.
 
     Args:
-        listed: The file that the config names, if it names one.
-        own: The lists of workspaces; they need not be there.
+        listed: The file that the config names, if any.
+        own: The lists of workspaces, which may be missing.
 
     Raises:
         ConfigError: one of them cannot be read.
@@ -144,7 +144,7 @@ DEFAULT_POLICY: Mapping[Flag, Policy] = MappingProxyType(
         "quotation": "allow",
     }
 )
-"""The policy for each flag (pilot §4). A protected group counts only if the text is hostile."""
+"""The policy for each flag (pilot §4). A protected group counts only in hostile texts."""
 STRICTEST: tuple[Policy, ...] = ("skip", "semantic_only", "neutral_only", "allow")
 
 
@@ -157,7 +157,7 @@ class SafetyRules:
 
 
 def choose_strictest(policies: set[Policy]) -> Policy:
-    """Return the policy that forbids most; without policies, everything is allowed."""
+    """Return the strictest policy; without policies, everything is allowed."""
     return min(policies, key=STRICTEST.index, default="allow")
 
 
@@ -213,7 +213,7 @@ class ScreenResult:
 
     policy: Policy
     reason: str = ""
-    """The flag that decided, with the words that raised it; empty if everything is allowed."""
+    """The decisive flag, with the words that raised it; empty if everything is allowed."""
 
 
 def screen_sample(
@@ -224,9 +224,9 @@ def screen_sample(
 ) -> ScreenResult:
     """Return the strictest policy that a sample's flags require.
 
-    Both the extractor's flags and our own word lists are consulted, so that neither a careless
-    extractor nor an unusual wording is enough to let a sample pass. The lists are English: in other
-    languages every flag of the extractor counts.
+    Both the extractor's flags and our own word lists are used, so that a sample passes neither
+    because of a careless extractor nor because of an unusual wording. The lists are English: in
+    other languages every flag of the extractor counts.
     """
     known = SAFETY_LISTS.knows(language)
     found = [*_extractor_flags(sample, extraction, hostile_only=known)]
@@ -242,7 +242,7 @@ def screen_sample(
 def _extractor_flags(
     sample: Sample, extraction: Extraction, *, hostile_only: bool
 ) -> Iterator[tuple[Flag, str]]:
-    """Yield the extractor's flags; `hostile_only` leaves out a group that is only talked about."""
+    """Yield the extractor's flags; `hostile_only` omits a group that is only mentioned."""
     flags = {sensitive.flag for sensitive in extraction.sensitive}
     for sensitive in extraction.sensitive:
         harmless = sensitive.flag == "protected_group" and not _is_hostile(sample, flags)
@@ -251,7 +251,7 @@ def _extractor_flags(
 
 
 def _is_hostile(sample: Sample, flags: set[Flag]) -> bool:
-    """Return whether a text is hostile to a protected group rather than only about it."""
+    """Return whether a text is hostile to a protected group, not only about it."""
     return "abuse" in flags or any(
         _HOSTILE_WORDS.search(normalise(text)) for text in sample.fields.values()
     )

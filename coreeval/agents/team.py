@@ -1,4 +1,4 @@
-"""Builds the team of a task: models through the call store, the offline rules, or a mix of both."""
+"""Builds the team of a task: models through the call store, offline rules, or a mix of both."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ LLM_ROLES: dict[RoleName, type[LLMRole]] = {
 
 
 LEAN_ROLES = LLM_ROLES | {"extractor": LLMExtractorRewriter, "replacer": LLMReplacerComposer}
-"""Where the extractor rewords and the replacer writes too; the rewriter and the composer are asked
-only to mend what they wrote."""
+"""The pipelines in which the extractor also rewords and the replacer also writes; the rewriter and
+the composer are only called to correct these texts."""
 
 
 JUDGES: Mapping[TaskKind, type[LLMRole]] = {
@@ -41,11 +41,11 @@ JUDGES: Mapping[TaskKind, type[LLMRole]] = {
     "answer": LLMAnswerJudge,
     "summary": LLMSummaryJudge,
 }
-"""The label judge of each kind of task."""
+"""The label judge for each kind of task."""
 
 
 def llm_roles(run: RunConfig, task: Task) -> Mapping[RoleName, type[LLMRole]]:
-    """Return the class of each role when a model plays it in a run, for a task."""
+    """Return the class of each role that a model plays in a run, for a task."""
     judge: dict[RoleName, type[LLMRole]] = {"label_judge": JUDGES[task.kind]}
     if run.pipeline == "full":
         return LLM_ROLES | judge
@@ -57,7 +57,7 @@ def llm_roles(run: RunConfig, task: Task) -> Mapping[RoleName, type[LLMRole]]:
 def prompt_names(
     run: RunConfig, prompts: PromptSet, task: Task
 ) -> Mapping[RoleName, list[PromptName]]:
-    """Return the prompts of each role for a task, those of its second questions included."""
+    """Return the prompts of each role for a task, including those of its further questions."""
     found = {role: [player.prompt_name(task)] for role, player in llm_roles(run, task).items()}
     if labels_in_batches(run, prompts, task):
         found["label_judge"].append(LLMBatchLabelJudge.prompt_name(task))
@@ -71,7 +71,7 @@ def prompt_names(
 def labels_in_batches(run: RunConfig, prompts: PromptSet, task: Task) -> bool:
     """Return whether originals are labelled together.
 
-    They are not with a user's own prompt for one text, and questions are answered one by one.
+    They are not if the user has a prompt for one text; questions are answered one by one.
     """
     if not item_kind(task).plain_text:
         return False
@@ -128,7 +128,7 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
 
 
 def find_foreign_players(team: Team) -> dict[RoleName, str]:
-    """Return the roles that a caller's own code plays, each with its class or function."""
+    """Return the roles played by a caller's own code, each with its class or function."""
     names = {role: _name_player(getattr(team, role)) for role in ROLES}
     return {role: name for role, name in names.items() if not name.startswith("coreeval.")}
 
@@ -141,7 +141,7 @@ def _name_player(player: Any) -> str:  # noqa: ANN401 - each role has another ty
 
 
 def _open_option_judge(task: Task, materials: TeamInputs) -> LLMOptionJudge | None:
-    """Return the judge of options; None for a task without any."""
+    """Return the judge of options; None for a task without options."""
     if not item_kind(task).judges_options:
         return None
     config = materials.models.for_role("label_judge")
@@ -150,9 +150,9 @@ def _open_option_judge(task: Task, materials: TeamInputs) -> LLMOptionJudge | No
 
 
 def _open_batch_judge(task: Task, materials: TeamInputs) -> LLMBatchLabelJudge | None:
-    """Return the judge of several originals; None for rules, or for a prompt of the user's own.
+    """Return the judge of several originals; None for rules or a user's own prompt.
 
-    An answer that stayed invalid in all draws is not asked for again by the batch's other samples.
+    An answer that was invalid in all draws is not requested again by the batch's other samples.
     """
     config = materials.models.for_role("label_judge")
     if not config.is_asked or not labels_in_batches(materials.run, materials.prompts, task):

@@ -1,4 +1,4 @@
-"""Every number that a check compares with, in one place, each with where it comes from."""
+"""All thresholds of the checks, each with its source."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,25 +17,27 @@ class Thresholds:
     §7).
     """
     length_words: int
-    """Number of words gained or lost that always passes, so that short texts can change (pilot §7).
+    """The number of words gained or lost that always passes, so that short texts can change (pilot
+    §7).
     """
     copied_original: float
     """The largest share of D-hat's word trigrams that may be in the original, locks masked (pilot
     §7).
     """
     function_words: float
-    """Share of function words below which a text may read like a headline: half of all headlines
-    are under 0.20, and 3 to 7 % of originals fall below it (`benchmarks/voice.py`)."""
+    """The share of function words below which a text may read like a headline: half of all
+    headlines are under 0.20, and 3 to 7 % of originals fall below it (`benchmarks/voice.py`)."""
     headline_run: int
     """The most consecutive words that one headline may share (own choice: a name with its verb; a
     news sentence has longer names)."""
     function_fall: float = 0.15
-    """How far the share must also lie below the original's (own choice: about one deviation)."""
+    """The least difference by which the share must also be below the original's (own choice: about
+    one deviation)."""
     style_words: int = 6
     """The fewest content words from which a style can be recognised (own choice)."""
     figures: int = 1
-    """The most figures added to a personal text without any: 3 to 5 % of tweets have more than one
-    (`benchmarks/voice.py`)."""
+    """The most figures added to a personal text without figures: 3 to 5 % of tweets have more than
+    one (`benchmarks/voice.py`)."""
     line_breaks: int = 1
     """The most line breaks gained or lost (own choice)."""
     copied_title: float = 0.55
@@ -52,9 +54,9 @@ class Thresholds:
     emoji: int = 1
     """The most emoji gained or lost (pilot §7)."""
     latin_share: float = 0.5
-    """Share of Latin letters below which a text is in another script: a plain majority."""
+    """The share of Latin letters below which a text is in another script: a simple majority."""
     judged_trigrams: int = 4
-    """The fewest trigrams for which a share is computed; with fewer, two chance hits decide."""
+    """The fewest trigrams for which a share is computed; with fewer, two chance matches decide."""
 
 
 THRESHOLDS: Mapping[Literal["tweet", "sentence"], Thresholds] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""What code decides before any judge is paid: spans, plans, texts and spacing (pilot §7)."""
+"""Checks by code before any judge is paid: of spans, plans, texts and spacing (pilot §7)."""
 
 from coreeval.agents.checks.composition import check_composition
 from coreeval.agents.checks.context import Restraint

@@ -1,7 +1,7 @@
 """All checks of a composed text, in the order in which they are reported (pilot §7).
 
-The checks of facts are defined here: numbers, dates, names, quotations, what was to be removed, and
-what the text says about real people (pilot §4). The checks of form are in form.py.
+The checks of facts are defined here: numbers, dates, names, quotations, spans to remove, and
+statements about real people (pilot §4). The checks of form are in form.py.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def check_window(case: CheckContext) -> Iterator[Defect]:
 def check_numbers(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each number without support.
 
-    Numbers are supported by the evidence, and by what the plan leaves of the same field.
+    Numbers are supported by the evidence, and by the rest of the same field that the plan keeps.
     """
     for name, _, new in case.pairs():
         if name not in case.factual_fields:
@@ -59,7 +59,7 @@ def check_numbers(case: CheckContext) -> Iterator[Defect]:
 def check_dates(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each weekday or month without support.
 
-    They are supported by the evidence, and by what the plan leaves of the field.
+    They are supported by the evidence, and by the rest of the field that the plan keeps.
     """
     language = case.task.language
     told = {day for text in case.news_texts for day in find_calendar_words(text, language)}
@@ -84,7 +84,7 @@ def check_names(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_persons(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect for each person whom only the news names and the plan does not list."""
+    """Yield a defect for each person that only the news names and the plan does not list."""
     planned = [person.name for person in case.request.plan.persons]
     people = {
         entity.name
@@ -103,7 +103,7 @@ def check_persons(case: CheckContext) -> Iterator[Defect]:
 def check_quotations(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each quotation that is not from the evidence or the original.
 
-    Each is looked for in all of these; a text with more than `MOST_SPANS` is not checked.
+    Each is searched in all of these; a text with more than `MOST_SPANS` is not checked.
     """
     sources = [*case.news_texts, *(normalise(old) for _, old, _ in case.pairs())]
     for name, _, new in case.pairs():
@@ -120,7 +120,7 @@ def check_quotations(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_leftovers(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect for each remnant of a span that was to be deleted or replaced."""
+    """Yield a defect for each remnant of a span that should be deleted or replaced."""
     for name, _, new in case.pairs():
         text = mask_spans(new, case.locked_spans(name), by=f" {GAP} ")
         for span in filter_spans(text, case.forbidden_spans(name)):
@@ -134,7 +134,7 @@ _HARM_STEMS = frozenset(map(stem, HARM_WORDS))
 def check_conduct(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each unsupported act of a named person or body.
 
-    What they are said to have done must be in the news or in the original.
+    Their alleged acts must be in the news or in the original.
     """
     if not CONDUCT.knows(case.task.language):
         return
@@ -152,7 +152,7 @@ def check_conduct(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_harm(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect if the original's harm passes to somebody new.
+    """Yield a defect if the original's harm is transferred to another person.
 
     Harm is an accusation, an illness, a death or an insult.
     """
@@ -172,7 +172,7 @@ def check_harm(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_takedown(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect for anybody on the takedown list whom the original does not name."""
+    """Yield a defect for each person on the takedown list that the original does not name."""
     for name, old, new in case.written_pairs():
         for listed in case.restraint.takedown.names_in(new):
             if listed not in set(case.restraint.takedown.names_in(old)):
@@ -180,7 +180,7 @@ def check_takedown(case: CheckContext) -> Iterator[Defect]:
 
 
 def _find_new_people(case: CheckContext, text: str) -> set[str]:
-    """Return the people of the plan and the news that the text names and the original does not."""
+    """Return the people of the plan and the news that are in the text but not in the original."""
     listed = {person.name for person in case.request.plan.persons}
     known = {
         entity.name
@@ -200,7 +200,7 @@ def _is_newly_named(person: str, text: str, case: CheckContext) -> bool:
 
 
 def _harm_defect(check: str, message: str) -> Defect:
-    """Return a defect of harm to somebody, which only different news can avoid (pilot §8)."""
+    """Return a defect of harm to a person, which only different news can avoid (pilot §8)."""
     return Defect(check=check, kind="facts", message=message, route="evidence")
 
 
@@ -266,9 +266,9 @@ def check_composition(
 
 
 def check_fields(task: Task, fields: Fields) -> Iterator[Defect]:
-    """Yield a defect unless the text has exactly the task's fields, none of them empty.
+    """Yield a defect unless the text has exactly the task's fields and none is empty.
 
-    No other check is possible without that.
+    All other checks require this.
     """
     for name in task.fields:
         if not fields.get(name, "").strip():

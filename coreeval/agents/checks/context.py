@@ -1,4 +1,4 @@
-"""A composed text and all that its checks compare it with, computed once."""
+"""A composed text and all data that its checks compare it with, computed once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from coreeval.schema import Task, Window
 
 @dataclass(frozen=True, kw_only=True)
 class Restraint:
-    """How carefully a text must treat real people."""
+    """The restrictions on what a text may say about real people."""
 
     neutral_only: bool = False
     """True if the sample is sensitive: the text says nothing negative, even about people it names.
@@ -51,12 +51,12 @@ class CheckContext:
             yield name, self.request.sample.fields.get(name, ""), self.fields[name]
 
     def form_pairs(self) -> Iterator[tuple[str, str, str]]:
-        """Yield what `pairs` does of the fields whose marks must stay."""
+        """Yield the same as `pairs` for the fields whose marks must stay."""
         lockable = item_kind(self.task).lockable(self.task)
         return (pair for pair in self.pairs() if pair[0] in lockable)
 
     def written_pairs(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the name, original text and new text of each field that somebody wrote."""
+        """Yield the name, original text and new text of each written field."""
         for name in item_kind(self.task).written(self.task):
             yield name, self.request.sample.fields.get(name, ""), self.fields[name]
 
@@ -78,7 +78,7 @@ class CheckContext:
     def news_texts(self) -> list[str]:
         """Return the text of each piece of evidence, with translations of its quotations.
 
-        Where a question may say when something happened, the months of publication follow.
+        If a question may say when something happened, the months of publication follow.
         """
         translated = [one.translation for one in self.request.plan.statements if one.translation]
         months = list[str]()
@@ -101,16 +101,16 @@ class CheckContext:
 
     @property
     def replaces_news(self) -> bool:
-        """Return whether the plan leaves nothing of the old event in sentences of news."""
+        """Return whether the plan removes the old event from sentences of news completely."""
         return self.request.plan.replaces_all and self.task.text_kind == "sentence"
 
     def remaining_text(self, field: str) -> str:
-        """Return what the plan leaves of a field: locks stay, replaced and deleted spans do not."""
+        """Return the part of a field that the plan keeps, which includes its locks."""
         text = self.request.sample.fields.get(field, "")
         return " ".join([mask_spans(text, self.removed_spans(field)), *self.locked_spans(field)])
 
     def remaining_numbers(self, field: str) -> Sequence[Number]:
-        """Return the numbers that the plan leaves in a field."""
+        """Return the numbers that the plan keeps in a field."""
         return find_numbers(self.remaining_text(field), self.task.language)
 
     def removed_spans(self, field: str) -> list[str]:
@@ -133,8 +133,8 @@ class CheckContext:
     def forbidden_spans(self, field: str) -> list[str]:
         """Return the spans that must not remain in a field: deleted spans and replaced heads.
 
-        Heads that the new facts name again may remain, and so may heads without a content word.
-        Where nothing of the old event is left, no name of it may remain that the news lacks.
+        Heads that the new facts also name may remain, and so may heads without a content word. If
+        the old event is removed completely, none of its names may remain unless the news has it.
         """
         plan, language = self.request.plan, self.task.language
         if self.replaces_news:

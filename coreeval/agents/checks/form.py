@@ -1,7 +1,7 @@
 """Checks of a composed text's form: locks, marks, length, overlap, language, voice and spacing.
 
-The voice checks find what gives a text away as made from a headline (pilot §9). `restore_spacing`
-gives a text its task's spacing, since an arm must not be recognisable by its spaces (pilot §1).
+The voice checks find signs that a text was made from a headline (pilot §9). `restore_spacing` gives
+a text its task's spacing, since an arm must not be recognisable by its spaces (pilot §1).
 """
 
 import re
@@ -50,7 +50,7 @@ def check_difference(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_locks(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect for each locked span that does not survive word for word."""
+    """Yield a defect for each locked span that is not in the text word for word."""
     for lock in case.request.extraction.locked:
         text = case.fields.get(lock.field)
         if text is not None and not keeps_lock(text, lock):
@@ -123,9 +123,9 @@ def check_length(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_original_copied(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect if too many word trigrams are copied from the original, locks aside.
+    """Yield a defect if too many word trigrams outside locks are copied from the original.
 
-    Otherwise memory of the original would still help. Of a question, the form may stay.
+    Otherwise memory of the original would still help. The form of a question may stay.
     """
     limits, kind = case.limits, item_kind(case.task)
     for name, _, new in case.pairs():
@@ -158,11 +158,11 @@ def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
 
 
 MOST_QUOTED = 16
-"""The most words of a copied run that a message shows (own choice: enough to find it)."""
+"""The most words that a message shows of a copied run (own choice: enough to find it)."""
 
 
 def _quote_run(run: Sequence[str]) -> str:
-    """Return a run of words for a message, a long one cut short."""
+    """Return a run of words for a message, shortened if it is long."""
     return " ".join(run[:MOST_QUOTED]) + (" ..." if len(run) > MOST_QUOTED else "")
 
 
@@ -225,7 +225,7 @@ def check_machine_marks(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_habits(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect if an author's habit of omitting capitals or the final stop is lost."""
+    """Yield a defect if the author's habit of omitting capitals or the final stop is lost."""
     if case.task.text_kind != "tweet":
         return
     for name, old, new in case.pairs():
@@ -301,7 +301,7 @@ def check_language(case: CheckContext) -> Iterator[Defect]:
 
 
 def _may_be(language: str, text: str) -> bool:
-    """Return whether nothing tells that a text is in another language."""
+    """Return whether there is no sign that a text is in another language."""
     if language == ENGLISH:
         return looks_english(text)
     return recognise_language(split_words(text)) in (language, None)

@@ -1,6 +1,6 @@
-"""Checks against the original text: an extraction and a rewrite.
+"""Checks of an extraction and a rewrite against the original text.
 
-`clean_extraction` keeps the spans that exist in the text and adds the locks that code can see.
+`clean_extraction` keeps the spans that exist in the text and adds the locks that code can find.
 `check_rewrite` requires other words and the same facts (D^s, CoreEval paper, eq. 4).
 """
 
@@ -41,10 +41,10 @@ from coreeval.schema import (
 
 
 def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extraction:
-    """Return an extraction whose spans are quoted from the text, with the locks of code added.
+    """Return an extraction whose spans are quoted from the text, with the locks that code adds.
 
-    A span that does not occur in the field it names is dropped. Flags are always kept: a warning
-    with a wrong quotation is still a warning.
+    A span that does not occur in its field is dropped. Flags are always kept: a warning with a
+    wrong quotation is still a warning.
     """
     spans = _SpanFinder(sample, is_one=item_kind(task).is_one)
     given = (lock for lock in extraction.locked if _may_bind(task, extraction, lock))
@@ -65,8 +65,8 @@ def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extr
 def _may_bind(task: Task, extraction: Extraction, lock: Lock) -> bool:
     """Return whether a new text must keep a span that the extractor locked.
 
-    An insult is never kept for the sake of the label. The label of a pair depends on how its texts
-    compare: what somebody said, and in which words, belongs to the event and changes with it.
+    An insult is never kept for its label. The label of a pair depends on the comparison of its
+    texts: the words that somebody said belong to the event and change with it.
     """
     if len(task.fields) > 1:
         return may_lock(task, lock)
@@ -104,7 +104,7 @@ class _SpanFinder:
         return lock.model_copy(update={"span": span}) if span else None
 
     def triple(self, triple: FieldTriple) -> FieldTriple | None:
-        """Return a triple spelled as in the text; a tail may summarise a longer passage."""
+        """Return a triple in the text's spelling; a tail may summarise a longer passage."""
         fields = [triple.field, *(self._fields if self._is_one else ())]
         head, tail = (
             next(filter(None, (self.find(name, end) for name in fields)), None)
@@ -123,9 +123,9 @@ _EDGE_SIGNS = ".,;:\"'()"
 def check_rewrite(
     task: Task, sample: Sample, extraction: Extraction, rewrite: Rewrite
 ) -> tuple[SemanticStatus, list[Defect]]:
-    """Return whether a text was reworded, and the defects that keep it from counting as reworded.
+    """Return whether a text was reworded, and the defects that prevent this.
 
-    A rewording with defects is `unchanged`: it is left out of the semantic arm.
+    A rewording with defects is `unchanged` and excluded from the semantic arm.
     """
     if not rewrite.reworded:
         return "unchanged", []
@@ -208,9 +208,9 @@ def _check_names(
 
 
 def _is_description(entity: Entity) -> bool:
-    """Return whether a span describes what it means, as `the nation 's highest court` does.
+    """Return whether a span is a description, such as `the nation 's highest court`.
 
-    It has no capital, and most of its words are in none of the names; a nickname is one word.
+    It has no capital, more than one word, unlike a nickname, and most of its words are in no name.
     """
     words = set(find_content_words(entity.span))
     named = set(split_words(" ".join([entity.query_name, *entity.aliases])))

@@ -1,7 +1,7 @@
-"""Checks of a replacer's plan against the evidence it was shown (pilot §7).
+"""Checks of a replacer's plan against the evidence that it was shown (pilot §7).
 
-Most bad facts end here. The checks of form come first: what the plan points at exists, and may be
-changed.
+These checks find most bad facts. The checks of form come first: the spans and statements of the
+plan exist and may be changed.
 """
 
 import re
@@ -86,7 +86,7 @@ def check_statement_indexes(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_old_spans(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for each old head or span to delete that is not in the field it names.
+    """Yield a defect for each old head or span to delete that is not in its field.
 
     The head of a fact of an item, such as the answer to its question, may be in another field.
     """
@@ -112,11 +112,11 @@ def check_old_spans(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for each locked span that is to be replaced or deleted.
+    """Yield a defect for each locked span that the plan replaces or deletes.
 
-    No text could satisfy both the lock and the plan. Whoever is addressed may be the head of an old
-    triple: "@user wants a coat" becomes another fact, and the text still begins with "@user". The
-    heads of a plan that comes with its text may be locked: the text shows whether they stayed.
+    No text could satisfy both the lock and the plan. The addressee may be the head of an old
+    triple: "@user wants a coat" becomes another fact, and the text still begins with "@user". Heads
+    may be locked if the plan includes its text, which shows whether they stayed.
     """
     for span, field in _removed_spans(case.plan):
         text = case.sample.fields.get(field, "")
@@ -167,7 +167,7 @@ def check_quotes(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_statements(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for each statement that says something its evidence does not."""
+    """Yield a defect for each statement with content that its evidence lacks."""
     for statement in case.plan.statements:
         told = statement.modality in ("attributed", "hedged")
         allowed = vocabulary_of(case.task.language).reporting_words if told else _NO_WORDS
@@ -230,7 +230,7 @@ _CONDUCT_STEMS = frozenset(map(stem, CONDUCT_WORDS))
 
 
 def check_modality(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for each question or possibility that becomes a fact (pilot §3)."""
+    """Yield a defect for each question or possibility that is turned into a fact (pilot §3)."""
     for statement in case.plan.statements:
         if statement.modality != "asserted":
             continue
@@ -247,7 +247,7 @@ def check_modality(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def _hedges_statement(hedge: str, statement: Statement) -> bool:
-    """Return whether a quotation hedges something that its statement repeats."""
+    """Return whether a quotation hedges words that its statement repeats."""
     _, found, rest = normalise(statement.quote).casefold().partition(hedge)
     if not found or not has_span(statement.quote, hedge):
         return False
@@ -267,9 +267,9 @@ _SENTENCES = re.compile(r"[^?!:]*?[.](?=\s+[A-Z\"'])|[^?!:]+[?!:]*")
 
 
 def check_persons(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for negative news about anybody the original does not name (pilot §4.2).
+    """Yield a defect for negative news about people whom the original does not name (pilot §4.2).
 
-    In a sensitive sample, negative news about anybody at all is a defect.
+    In a sensitive sample, any negative news about people is a defect.
     """
     for person in case.plan.persons:
         known = _is_named_by_original(case, person.name) and not case.restraint.neutral_only
@@ -278,7 +278,7 @@ def check_persons(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_takedown(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for anybody on the takedown list (pilot §4.8)."""
+    """Yield a defect for each person on the takedown list (pilot §4.8)."""
     told = [part for one in case.plan.statements for part in (one.text, one.translation)]
     for name in case.restraint.takedown.names_in(" | ".join(told)):
         yield _person_defect("takedown", f"{name!r} may not be named")
@@ -289,7 +289,7 @@ def _person_defect(check: str, message: str) -> Defect:
 
 
 def _is_named_by_original(case: PlanCheckContext, name: str) -> bool:
-    """Return whether the original names somebody, in full or by a distinctive part of the name."""
+    """Return whether the original names a person, in full or by a distinctive part of the name."""
     parts = [part for part in name.split() if len(part) > 3]
     texts = case.sample.fields.values()
     return any(has_span(text, spelling) for text in texts for spelling in (name, *parts))

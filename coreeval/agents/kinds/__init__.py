@@ -1,4 +1,4 @@
-"""What the roles and the checks must know of each kind of task, an entry for each."""
+"""The properties of each kind of task that the roles and the checks need."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ ITEM_KINDS: Mapping[TaskKind, ItemKind] = {
 
 
 def item_kind(task: Task) -> ItemKind:
-    """Return how items of a task are written and judged."""
+    """Return the rules by which items of a task are written and judged."""
     return ITEM_KINDS[task.kind]
 
 

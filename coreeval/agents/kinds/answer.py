@@ -1,4 +1,4 @@
-"""Questions with answers: question, context and accepted answers are written anew."""
+"""Questions with answers: question, context and accepted answers are all new."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ from coreeval.tasks.task_file import UNDECIDED
 from coreeval.tools.units import name_unit, spell_units
 
 _LONGER: Final = 2.0
-"""How many times as long as the original's the gold answer may be (own choice)."""
+"""The largest ratio of the gold answer's length to the original's (own choice)."""
 _FREE_WORDS: Final = 4
-"""Number of words that it may always have more than the original's (own choice)."""
+"""The number of words that it may always exceed the original's by (own choice)."""
 _MORE_ANSWERS: Final = 3
-"""How many more accepted answers than the original a new item may have: each makes it easier (own
+"""The most accepted answers of a new item beyond the original's number: each makes it easier (own
 choice)."""
 _YES_NO: Final = ("yes", "no")
 
@@ -55,7 +55,7 @@ def _written(task: Task) -> Sequence[str]:
 
 
 def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evidence]) -> Fields:
-    """Return all fields of a text, with each accepted answer once and on a line of its own."""
+    """Return all fields of a text, with each accepted answer once, one per line."""
     own = {name: text for name, text in written.items() if name not in task.carried_fields}
     fields = keep_unwritten(task, sample, own, evidence)
     lines = (" ".join(line.split()) for line in fields[ANSWERS].split("\n"))
@@ -65,7 +65,7 @@ def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evid
 def _ask_facts(item: WrittenItem) -> FactQuestion:
     """Ask about context and question, and about the gold as the answer.
 
-    A calculated answer is in no news: the program is checked by code.
+    A calculated answer is not in the news: code checks its program.
     """
     texts = {name: item.fields[name] for name in item.task.shown_fields}
     texts[JUDGED_ANSWER] = "" if PROGRAM in item.fields else split_answers(item.fields)[0]
@@ -73,11 +73,11 @@ def _ask_facts(item: WrittenItem) -> FactQuestion:
 
 
 _RATE = re.compile(r"\s(?:an?|per)\s\w{1,20}\.?$")
-"""The end of a rate: a judge may name one where the unit, which is the original's, names none."""
+"""The end of a rate: a judge may name one although the original's unit has none."""
 
 
 def is_accepted(task: Task, sample: Sample, fields: Mapping[str, str], said: str) -> bool:
-    """Return whether a judge's answer is one of the accepted ones, in other words if need be."""
+    """Return whether a judge's answer is one of the accepted ones, possibly in other words."""
     if fold_name(said) in (UNDECIDED, ""):
         return False
     accepted, language = split_answers(fields), task.language
@@ -96,7 +96,7 @@ def is_accepted(task: Task, sample: Sample, fields: Mapping[str, str], said: str
 
 
 def check_answer(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect if the gold is the old one, is not where it must be, or is told."""
+    """Yield a defect if the gold is the old one, is missing where required, or is given away."""
     gold, old = split_answers(item.fields)[0], split_answers(item.sample.fields)[0]
     kind, language = item.sample.label_text, item.task.language
     if kind == "yes_no":
@@ -130,7 +130,7 @@ def check_answer_form(item: WrittenItem) -> Iterator[Defect]:
 
 
 def _check_unit(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect for a number of another unit or scale than the item's, which is kept."""
+    """Yield a defect for a number of another unit or scale than the item's, which must stay."""
     unit = item.fields.get("unit", "")
     for each in split_answers(item.fields) if unit and PROGRAM not in item.fields else ():
         value = read_value(spell_units(each, name_unit(unit)), item.task.language)
@@ -144,7 +144,7 @@ def _check_unit(item: WrittenItem) -> Iterator[Defect]:
 
 
 def check_accepted_answers(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect for accepted answers that are other numbers than the gold, or too many."""
+    """Yield a defect for accepted answers that are different numbers from the gold, or too many."""
     accepted, before = split_answers(item.fields), split_answers(item.sample.fields)
     if len(accepted) > len(before) + _MORE_ANSWERS:
         yield form_defect(
@@ -160,7 +160,7 @@ def check_accepted_answers(item: WrittenItem) -> Iterator[Defect]:
 
 
 def check_answer_support(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect if the gold of a question without a context has words that no news has."""
+    """Yield a defect if the gold of a question without a context has words not in the news."""
     if CONTEXT in item.fields or item.sample.label_text == "yes_no" or PROGRAM in item.fields:
         return
     gold, unit = split_answers(item.fields)[0], item.fields.get("unit", "")
@@ -173,7 +173,7 @@ def check_answer_support(item: WrittenItem) -> Iterator[Defect]:
 
 
 def check_program(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect unless the program computes the gold, from numbers of the item's context."""
+    """Yield a defect unless the program computes the gold from numbers of the item's context."""
     program = item.fields.get(PROGRAM)
     if program is None:
         return
@@ -197,7 +197,7 @@ def check_program(item: WrittenItem) -> Iterator[Defect]:
 
 
 def _is_result(item: WrittenItem, accepted: Sequence[str], result: Decimal) -> bool:
-    """Return whether the gold is a result as it is rounded, and an accepted answer is close to it.
+    """Return whether the gold is the rounded result, and an accepted answer is close to the result.
 
     A percentage is a hundred times its ratio.
     """

@@ -1,4 +1,4 @@
-"""What the roles and the checks must know of a kind of task."""
+"""The properties of a kind of task that the roles and the checks need."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from coreeval.schema import Defect, Evidence, Sample, Task
 from coreeval.tasks.kinds.base import CONTEXT, QUESTION
 
 FieldNames = Callable[[Task], Sequence[str]]
-"""Returns some of the fields of a sample's task."""
+"""A function that returns some of the fields of a sample's task."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactQuestion:
-    """What the fact judge is asked: texts by field, and what must carry them."""
+    """A request to the fact judge: texts by field, and the evidence that must support them."""
 
     fields: Fields
     evidence: Sequence[Evidence]
@@ -23,7 +23,7 @@ class FactQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenItem:
-    """An item that was written anew, with its original and the news that it rests on."""
+    """A new item, with its original and the news that it uses."""
 
     task: Task
     sample: Sample
@@ -34,7 +34,7 @@ class WrittenItem:
 JUDGED_ANSWER: Final = "answer"
 """The name under which the fact judge gets the gold of a question."""
 ItemCheck = Callable[[WrittenItem], Iterator[Defect]]
-"""Yields the defects that only items of this kind can have."""
+"""A function that yields the defects that only items of this kind can have."""
 
 
 def all_fields(task: Task) -> Sequence[str]:
@@ -44,10 +44,10 @@ def all_fields(task: Task) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemKind:
-    """How items of one kind are written and judged."""
+    """The rules by which items of one kind are written and judged."""
 
     reworded: FieldNames
-    """The fields that the rewriter says in other words; the others stay."""
+    """The fields that the rewriter rewords; the others stay."""
     written: FieldNames
     """The fields that the composer writes."""
     compared: FieldNames
@@ -57,59 +57,59 @@ class ItemKind:
     judged: FieldNames
     """The names of the texts that the fact judge gets."""
     claimless: FieldNames = lambda task: ()
-    """Those of these texts that may claim nothing, so that no statement of them need be judged."""
+    """Those of these texts that may make no claims, so that their statements need not be judged."""
     ask_facts: Callable[[WrittenItem], FactQuestion]
-    """Returns what the fact judge is asked about a text."""
+    """Returns the request to the fact judge about a text."""
     is_gold: Callable[[Task, Sample, Mapping[str, str], str], bool]
-    """Returns whether a judge's answer is the gold of a text: of the original, or of another text
+    """Returns whether a judge's answer is the gold of a text, which is the original or another text
     with the original's label."""
     describe_gold: Callable[[Sample, Mapping[str, str]], str]
     """Returns the gold of a text in words, for feedback."""
     needs_news: Callable[[Task], bool] = lambda task: False
-    """Returns whether the judge must be given the news to find the gold of an updated item: closed
-    book."""
+    """Returns whether the judge needs the news to find the gold of an updated item (closed
+    book)."""
     passage: FieldNames = lambda task: ()
     """The fields without which the gold must not be found."""
     composer_prompt: PromptName = "composer_item"
     writer_prompt: Callable[[Task], PromptName] = lambda task: "replacer_composer_item"
     """Returns the prompt of the replacer that also writes the text."""
     plain_text: bool = False
-    """Whether an item is nothing but text with a label: then rules can play the roles, several
-    originals are labelled in one call, and a text of any length is reworded."""
+    """Whether an item consists only of text with a label: then rules can play the roles, several
+    originals are labelled in one call, and texts of any length are reworded."""
     is_one: bool = False
     """Whether the fields are parts of one item, so that a fact that begins in one may end in
-    another: what a question asks about, and its answer."""
+    another, such as a question's subject and its answer."""
     asks_when: bool = False
-    """Whether the month in which news appeared may be told as the time of what it reports: the
-    answer to a question may depend on it."""
+    """Whether the month of a report may be stated as the time of its event: the answer to a
+    question may depend on it."""
     judges_options: bool = False
-    """Whether a judge looks at options one by one."""
+    """Whether a judge checks options one by one."""
     keeps_lines: bool = False
     """Whether a text may have several lines."""
     lockable: FieldNames = all_fields
     """The fields in which spans may be locked, and whose @names, tags and emoji stay."""
     keeps_form: bool = False
     """Whether these fields have a form that a new text keeps: words such as "which of the
-    following" may be locked, and copied."""
+    following" may be locked and copied."""
     announced: FieldNames = lambda task: ()
-    """Returns what no text may announce as its label."""
+    """Returns the words that a text must not announce as its label."""
     publishes_news: bool = False
-    """Whether reports stand in an item word for word, so far as their terms allow."""
+    """Whether an item contains reports word for word, as far as their licences allow."""
     explain_no_material: Callable[[Task, Sample, Sequence[Evidence]], str] = (
         lambda task, sample, evidence: ""
     )
-    """Returns why no item can be made of the news on offer; empty if one may be."""
+    """Returns why the news on offer cannot make an item; empty if it may."""
     checks: tuple[ItemCheck, ...] = ()
 
 
 def keep_unwritten(
     task: Task, sample: Sample, written: Fields, evidence: Sequence[Evidence]
 ) -> Fields:
-    """Return all fields of a text: those written, and the original's where none was."""
+    """Return all fields of a text: the written ones, and otherwise the original's."""
     texts = sample.fields | {name: text for name, text in written.items() if name in task.fields}
     return {name: texts[name] for name in task.fields}
 
 
 def find_claimless(task: Task) -> Sequence[str]:
-    """Return the question if it is about a context: it may take nothing for granted."""
+    """Return the question if it is about a context: then it must not presuppose anything."""
     return [QUESTION] if CONTEXT in task.fields else []

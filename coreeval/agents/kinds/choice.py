@@ -1,4 +1,4 @@
-"""Multiple choice: the right option keeps its letter, and every option is written anew."""
+"""Multiple choice: the right option keeps its letter, and every option is new."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,12 +26,12 @@ from coreeval.tasks.kinds.base import CONTEXT, QUESTION
 from coreeval.tasks.kinds.choice import option_fields
 
 _LENGTH_CUE: Final = 1.5
-"""How many times as long as the mean distractor the right option may be, if the original's was not
-(own choice)."""
+"""The largest ratio of the right option's length to the mean distractor's, unless the original's
+was larger (own choice)."""
 _FEWEST_CHARACTERS: Final = 12
-"""The shortest right option whose length can be a cue (own choice)."""
+"""The least length of a right option that can be a cue (own choice)."""
 _FEWEST_OPTIONS: Final = 3
-"""The fewest options of which one can be the odd one."""
+"""The least number of options among which one can stand out."""
 _CATCH_ALL: Final = re.compile(
     r"\b(?:all|none|both|neither) of (?:the|these|them)\b", re.IGNORECASE
 )
@@ -40,12 +40,12 @@ _NEGATIONS: Final = frozenset(
     ("not", "except", "never", "least", "false", "incorrect", "untrue", "nicht", "kein", "keine",
      "keiner", "keines", "ausser", "außer", "falsch", "excepto", "salvo", "nunca", "falso", "falsa")
 )  # fmt: skip
-"""Words of a question that asks which option is wrong."""
+"""Words in questions that ask which option is wrong."""
 _FIXED_OPTIONS: Final = frozenset(
     ("yes", "no", "true", "false", "maybe", "unknown", "correct", "incorrect", "positive",
      "negative", "neutral", "increase", "decrease", "higher", "lower", "both", "neither")
 )  # fmt: skip
-"""Options that stand for answers of any question, and so are the same in a new one."""
+"""Options that fit any question, and so may stay the same in a new one."""
 
 
 def _stem(task: Task) -> Sequence[str]:
@@ -63,7 +63,7 @@ def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evid
 
 
 def is_negated(question: str) -> bool:
-    """Return whether a question asks for what does not hold."""
+    """Return whether a question is negated, so that it asks for a false option."""
     words = split_words(question)
     return not _NEGATIONS.isdisjoint(words) or any(word.endswith("n't") for word in words)
 
@@ -71,8 +71,8 @@ def is_negated(question: str) -> bool:
 def _ask_facts(item: WrittenItem) -> FactQuestion:
     """Ask about the stem, and about the right option as its answer.
 
-    The news does not say what does not hold: of a negated question, the judge of options looks at
-    the answer.
+    The news does not state what is false: for a negated question, the judge of options checks the
+    answer.
     """
     texts = {name: item.fields[name] for name in _stem(item.task)}
     negated = is_negated(item.fields[QUESTION])
@@ -85,7 +85,7 @@ def _describe_gold(sample: Sample, fields: Mapping[str, str]) -> str:
 
 
 def check_options(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect for each option that another one repeats, or that the original had as right.
+    """Yield a defect for each option that repeats another one, or was the original's right one.
 
     An item whose right answer is still the old one can be solved from memory; options such as a
     year range may recur as wrong ones, and those such as "yes" always do.
@@ -117,9 +117,9 @@ def _length_ratio(fields: Mapping[str, str], right: str) -> float:
 
 
 def check_option_forms(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect if only the right option, or all but it, has figures; or for catch-alls.
+    """Yield a defect if only the right option, or all others, have figures; or for catch-alls.
 
-    What is true of the original is none.
+    What also applies to the original is not a defect.
     """
     right, options = item.sample.label_text, _options(item.fields)
     before = _options(item.sample.fields)
@@ -153,9 +153,9 @@ def check_stem(item: WrittenItem) -> Iterator[Defect]:
 
 
 def check_right_option(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect for each number and name of the right option that no news has.
+    """Yield a defect for each number and name of the right option that is not in the news.
 
-    What holds by the news is not the right option of a negated question.
+    The right option of a negated question is not in the news.
     """
     if is_negated(item.fields[QUESTION]):
         return

@@ -1,4 +1,4 @@
-"""Texts with a label: the label stays, and every field is written anew."""
+"""Texts with a label: the label stays, and every field is new."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Summaries: the document is the news itself, and its reference summary is written."""
+"""Summaries: the document is the news itself, and the reference summary is new."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
@@ -16,11 +16,11 @@ from coreeval.tasks.kinds.base import count_units
 from coreeval.tasks.kinds.summary import SUMMARY
 
 FAITHFUL: Final = "faithful"
-"""What the blind judge says of a summary that states what matters, and nothing else."""
+"""The blind judge's answer for a summary that states the main points and nothing else."""
 _FEWEST_RATIO: Final = 3.0
-"""How many times as long as its summary a document must be at least (own choice)."""
+"""The smallest ratio of a document's length to its summary's (own choice)."""
 _LENGTH: Final = 0.5
-"""How far the length of a summary may differ from the original's (own choice)."""
+"""The largest difference between a summary's length and the original's (own choice)."""
 
 
 def _document(task: Task) -> Sequence[str]:
@@ -28,13 +28,13 @@ def _document(task: Task) -> Sequence[str]:
 
 
 def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evidence]) -> Fields:
-    """Return the reports that the plan rests on, word for word, and the summary of them."""
+    """Return the reports that the plan cites, word for word, and the summary of them."""
     reports = "\n\n".join(f"{one.title}\n{one.snippet}".strip() for one in evidence)
     return {task.shown_fields[0]: reports, SUMMARY: written.get(SUMMARY, "")}
 
 
 def _explain_no_material(task: Task, sample: Sample, evidence: Sequence[Evidence]) -> str:
-    """Return why no event on offer has a document for a summary as long as the original's."""
+    """Return why no event on offer provides a document for a summary of the original's length."""
     needed = ceil(_FEWEST_RATIO * (1 - _LENGTH) * count_units(sample.fields[SUMMARY]))
     events = bundle_reports(dict.fromkeys(evidence, "structure"))
     most = max((sum(map(_measure, event.reports)) for event in events), default=0)
@@ -51,12 +51,12 @@ def _measure(report: Evidence) -> int:
 
 
 def _ask_facts(item: WrittenItem) -> FactQuestion:
-    """Ask whether the news carries the summary; the document is the news, word for word."""
+    """Ask whether the news supports the summary; the document is the news, word for word."""
     return FactQuestion(fields={SUMMARY: item.fields[SUMMARY]}, evidence=item.evidence)
 
 
 def check_summary(item: WrittenItem) -> Iterator[Defect]:
-    """Yield a defect for what the summary has and the document lacks, and for odd lengths."""
+    """Yield a defect for content of the summary that the document lacks, and for wrong lengths."""
     document = "\n\n".join(item.fields[name] for name in item.task.shown_fields)
     new, old, language = item.fields[SUMMARY], item.sample.fields[SUMMARY], item.task.language
     for number in find_missing_numbers(new, find_numbers(document, language), language):

@@ -98,7 +98,7 @@ class _Search:
     notes: list[str] = field(default_factory=list)
 
     def take(self, wanted: WantedText, outcome: ArticleText | NoText) -> None:
-        """Record a result; a text ends the search for it, most reasons only count until then."""
+        """Record a result; a text ends the search, and replaces most earlier reasons."""
         self.found[wanted.id] = outcome
         if isinstance(outcome, ArticleText) or outcome.reason == "taken_down":
             self.pending.pop(wanted.id, None)

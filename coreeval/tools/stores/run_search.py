@@ -12,7 +12,7 @@ from coreeval.tools.stores.sqlite import is_postgresql
 MOST_SEARCH_CHARS = 500
 """The most characters of a search text; SQLite takes patterns of at most 50,000 bytes."""
 TRIGRAM = 3
-"""The least characters of a search text for which the index is used."""
+"""The fewest characters of a search text for which the index is used."""
 RARE = 5
 """If more than one in this many samples may have the text, all samples are searched."""
 _index = table(SEARCH_INDEX, column("rowid"), column(SEARCH_INDEX))

@@ -20,7 +20,7 @@ SPAN = timedelta(hours=48)
 """The time span and similarity within which headlines report the same story (research: gdelt §5;
 untuned)."""
 MIN_WORDS = 3
-"""The least content words of a headline that need not equal its near-duplicate."""
+"""The fewest content words of a headline that need not equal its near-duplicate."""
 _SECONDS = int(SPAN.total_seconds())
 
 _HEADS = f"""

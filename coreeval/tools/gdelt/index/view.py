@@ -147,7 +147,7 @@ class StoreView:
         return counts
 
     def split_by_part(self, names: Numbers) -> Iterator[tuple[PartView, slice, Numbers]]:
-        """Yield each part with any of the names, their slice of `names` and their part numbers."""
+        """Yield each part with any of the names, their slice of `names` and their numbers in it."""
         firsts = np.array([part.index.first_name for part in self.parts], np.uint32)
         borders = [*names.searchsorted(firsts).tolist(), len(names)]
         for part, here in zip(
