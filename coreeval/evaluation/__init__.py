@@ -1,1 +1,1 @@
-"""Benchmarks in, scores out: loaders, targets on the arms, scoring, the report."""
+"""Evaluation: loads benchmarks, asks targets about the arms, scores answers, writes the report."""

@@ -1,10 +1,10 @@
-"""What a run's answers say of memory: what each detector says of a target, and what agrees.
+"""Evidence of memory in a run: the finding of each detector on each target, and their agreement.
 
-The matrix is never one number: single detectors mislead, and they answer different questions;
-where they disagree, that is the finding. Beside each stands how often it was wrong where the truth
-was known. The panel asks whether one target does better on the original arm than its score on the
-updated arm leads one to expect; every target is held against the line of all others (`excess.py`,
-after ConStat).
+The matrix is not reduced to one number: single detectors mislead, and they answer different
+questions; if they disagree, that is the finding. For each detector, the matrix has its error rates
+when the truth was known. The panel tests whether a target does better on the original arm than its
+score on the updated arm predicts; each target is compared with the line through all others
+(`excess.py`, after ConStat).
 """
 
 import json
@@ -35,7 +35,7 @@ from coreeval.evaluation.text_measures import DEFINITIONS as COVARIATES
 from coreeval.schema import Value
 
 MIN_TARGETS: Final = MIN_OTHERS + 1
-"""The tested target and the fewest others."""
+"""The fewest targets in a panel: the tested one and the fewest others."""
 
 Metric = Literal["accuracy", "macro_f1"]
 
@@ -47,7 +47,7 @@ class TargetExcess(Value):
     original: float
     updated: float
     excess: Score
-    """The score on the original arm beyond what the line of the others predicts."""
+    """The score on the original arm minus the prediction of the line through the others."""
     p_value: float
     """One-sided, for the hypothesis of no excess."""
     p_adjusted: float
@@ -61,7 +61,7 @@ class Panel(Value):
     metric: Metric
     targets: tuple[TargetExcess, ...]
     note: str
-    """Why no target was tested, or the assumptions of the panel."""
+    """The reason why no target was tested, or the assumptions of the panel."""
     level: float = LEVEL
 
 
@@ -86,7 +86,7 @@ def compare_targets(
     references: Collection[str] = (),
     metric: Metric = "accuracy",
 ) -> Panel:
-    """Test each target except the references against all others; test none with fewer than five."""
+    """Test each target but the references against all others; test none with fewer than five."""
     if len(standings) < MIN_TARGETS:
         note = f"panel too small: {len(standings)} of {MIN_TARGETS} targets"
         return Panel(metric=metric, targets=(), note=note)
@@ -115,14 +115,14 @@ def compare_targets(
 
 
 class Calibration(Value):
-    """How often a detector was wrong and right when the truth was known."""
+    """The error rate and the detection rate of a detector when the truth was known."""
 
     false_positives: Score | None
     """The share of clean targets that it called remembered."""
     found: Score | None
     """The share of contaminated targets that it found, at the dose in `setting`."""
     setting: str
-    """What was planted, and the numbers of samples and studies."""
+    """The planted contamination, and the numbers of samples and studies."""
 
 
 class AgreementCell(Value):
@@ -130,7 +130,7 @@ class AgreementCell(Value):
 
     said: MemoryFinding
     verdict: str
-    """In the detector's own words; empty if it was not run."""
+    """The detector's own wording; empty if it was not run."""
     reason: str
 
 
@@ -147,7 +147,7 @@ class DetectorAgreement(Value):
     rows: tuple[AgreementRow, ...]
     asks: dict[str, str]
     titles: dict[str, str]
-    """The titles of the detectors of plugins."""
+    """The titles of the plugins' detectors."""
     calibration: dict[str, Calibration]
 
 
@@ -177,7 +177,7 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
 
 
 def list_scored_models(report: Json) -> list[str]:
-    """Return the models that scored texts; weights among them need not be targets of the run."""
+    """Return the models that scored texts; local ones need not be targets of the run."""
     scoring = (each for each in TARGET_DETECTORS if each.scores_texts)
     found = (finding.target for each in scoring for finding in each.find(report))
     return list(dict.fromkeys(found))
@@ -195,7 +195,7 @@ def load_calibration() -> dict[str, Calibration]:
 
 
 def _merge_findings(detector: Detector, found: Sequence[Finding], target: str) -> AgreementCell:
-    """Return a detector's finding on a target; of several, the ones that indicate memory most."""
+    """Return a detector's finding on a target; if it has several, the strongest for memory."""
     own = [each for each in found if each.target == target]
     own = own or [each for each in found if each.target == ANY_OTHER]
     for memory in get_args(MemoryFinding):
@@ -211,11 +211,11 @@ def _merge_findings(detector: Detector, found: Sequence[Finding], target: str) -
 
 @dataclass(frozen=True)
 class MemoryEvidence:
-    """The findings for report.json, and the table of samples that they are based on."""
+    """The findings for report.json, and the table of samples on which they are based."""
 
     document: Json
     items: Sequence[ItemFindings]
-    """One for each target that labelled texts."""
+    """One item for each target that labelled texts."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ def find_memory_evidence(
         targets: The targets to judge, in the order of the matrix.
         answers: The answers of the targets that labelled the arms.
         texts: How the texts of the arms differ; None if they were not compared.
-        references: Targets that are presumed to remember nothing; they get no finding.
+        references: Targets presumed to remember nothing; they get no finding.
         noise: Upper bound on the share of new texts with a wrong label; None if nobody judged them.
         seed: Seed of the bootstrap.
         others: The parts of report.json that other detectors read.

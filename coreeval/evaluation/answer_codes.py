@@ -1,7 +1,7 @@
-"""A target's answers as codes: two bytes an answer, a line a sample, a column a way of asking.
+"""A target's answers as codes of two bytes: a row for each sample, a column for each way of asking.
 
-A graded answer has the code of its sample's label if it is right, and one of no label if it is
-wrong; its score stands in a table of the same shape.
+A graded answer has the code of its sample's label if it is right, and a code of no label if it is
+wrong; its score is in a table of the same shape.
 """
 
 from array import array
@@ -73,14 +73,14 @@ def code_answers(
     clusters: Mapping[str, str] | None = None,
     graded: bool = False,
 ) -> Iterator[AnswerCodes]:
-    """Yield each target's answers as codes on the same lines, skipping targets without answers.
+    """Yield each target's answers as codes in the same rows, skipping targets without answers.
 
     Args:
         answers: Each target with one answer for each arm, template and sample.
         gold: The label names of the whole benchmark by sample id.
         labels: The label names of the task.
-        clusters: The cluster of each sample by id; None if each is its own.
-        graded: Whether the answers of the task are graded, and are not labels.
+        clusters: The cluster of each sample by id; None if each sample is its own cluster.
+        graded: Whether the answers of the task are graded instead of labels.
     """
     places = {key: place for place, key in enumerate(gold)}
     known = (*labels, _WRONG) if graded else tuple(labels)
@@ -103,7 +103,7 @@ def code_answers(
 
 
 _WRONG = ""
-"""The label, of no sample, that a wrong graded answer counts as."""
+"""The label that a wrong graded answer counts as; no sample has it."""
 
 
 class _Scores:
@@ -114,7 +114,7 @@ class _Scores:
         self._columns: dict[tuple[str, int], array[float]] = {}
 
     def add(self, way: tuple[str, int], place: int, *, right: bool, score: float) -> str:
-        """Keep the score of an answer, and return the label that it counts as."""
+        """Store the score of an answer, and return the label that it counts as."""
         column = self._columns.get(way)
         if column is None:
             column = self._columns[way] = array("f", [0.0]) * len(self._gold)
@@ -122,7 +122,7 @@ class _Scores:
         return self._gold[place] if right else _WRONG
 
     def table(self, ways: Iterable[Way]) -> Floats:
-        """Return the scores, of shape (samples, ways); 0 where there is no answer."""
+        """Return the scores, of shape (samples, ways); 0 if there is no answer."""
         none = array("f", [0.0]) * len(self._gold)
         found = [np.frombuffer(self._columns.get(way, none), np.float32) for way in ways]
         return np.column_stack(found).astype(np.float64)
@@ -159,9 +159,9 @@ def _columns(
     codes: Mapping[tuple[str, str], int],
     scores: _Scores | None,
 ) -> dict[Way, "array[int]"]:
-    """Return a target's answers as coded columns by sample, with the ways in their order.
+    """Return a target's answers as coded columns by sample, with the ways in order.
 
-    Graded answers leave their scores in `scores`.
+    The scores of graded answers are stored in `scores`.
     """
     found: dict[tuple[str, int], array[int]] = {}
     for source, template, key, answer, kind, right, score in said:

@@ -1,8 +1,8 @@
-"""What an answer in free text says: a label of the task, or one of a question's options.
+"""Parsers of answers in free text: a label of the task, or one of a question's options.
 
-A target's label comes as JSON, as the bare word, or said in a sentence. An option is one letter, or
-none if that is not clear: the surest ways of saying it are looked for first, and the first that is
-found decides. An answer that names several letters in that way is unclear, whatever else it says.
+A target gives its label as JSON, as the bare word, or in a sentence. An option is one letter, or
+none if the choice is unclear: the surest forms are searched first, and the first match decides. An
+answer that names several letters in that form is unclear, whatever else it says.
 """
 
 import re
@@ -25,9 +25,9 @@ _MOST_NAMED: Final = 100
 """The most labels in a sentence; a sentence that names more claims none."""
 _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
 _DECORATION: Final = re.compile(r"(?:[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
-"""What may surround a bare label: quotes, Markdown, brackets, full stops, emoji."""
+"""Characters that may surround a bare label: quotes, Markdown, brackets, full stops, emoji."""
 _KEYS: Final = ("label", "answer", "final_answer", "prediction", "class", "category")
-"""Keys under which an object may have its label, the surest first."""
+"""Keys of an object that may hold its label, the surest first."""
 _ASIDE: Final = frozenset({"reason", "reasoning", "explanation", "rationale", "text", "input"})
 _NOT: Final = re.compile(
     r"(?:\b(?:not|no|nor|never|neither|can't|cannot|rather than|instead of|without|than|whether"
@@ -51,13 +51,13 @@ _CLAIM: Final = re.compile(
     rf"{_FILLER}",
     re.IGNORECASE,
 )
-"""What, before a label, marks it as the answer."""
+"""Words before a label that mark it as the answer."""
 _FINAL: Final = re.compile(
     rf"\b(?:answer|label|verdict|prediction|emotion|sentiment|stance)\b"
     rf"(?: is| would be|[:=])+{_FILLER}",
     re.IGNORECASE,
 )
-"""What marks a label as the answer with the highest priority."""
+"""Words that mark a label as the answer with the highest priority."""
 _DENIED_BEHIND: Final = re.compile(
     r"\s+(?:is|are|was|does|would|can)(?:n't|\s*not)\b", re.IGNORECASE
 )
@@ -69,7 +69,7 @@ _SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]*")
 
 
 class TargetAnswer(Value):
-    """What every target answers; the schema that is sent narrows it to the task's labels."""
+    """The answer of every target; the schema that is sent restricts it to the task's labels."""
 
     label: str
 
@@ -77,9 +77,9 @@ class TargetAnswer(Value):
 class LabelShape(OutputSchema[TargetAnswer]):
     """Exactly one of a task's label names.
 
-    Labels match in any case, and however their words are joined. A bare label, as templates
-    request, and a sentence that states the label are valid answers although they are not JSON. An
-    answer that names two labels, or denies one, is invalid.
+    Labels match in any case, and regardless of how their words are joined. A bare label, as
+    templates request, and a sentence that states the label are valid answers although they are not
+    JSON. An answer that names two labels, or denies one, is invalid.
     """
 
     def __init__(self, task: Task) -> None:
@@ -88,7 +88,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
         longest_first = sorted(self._by_key, key=len, reverse=True)
         joined = (r"[\s_-]+".join(map(re.escape, key.split())) for key in longest_first)
         self._named_in = re.compile(rf"(?<![\w-])(?:{'|'.join(joined)})(?![\w-])", re.IGNORECASE)
-        one_of = cast("type[str]", Literal[names])  # made at run time: mypy sees a str
+        one_of = cast("type[str]", Literal[names])  # created at run time: mypy sees a str
         known = Annotated[one_of, BeforeValidator(self._find_label)]  # type: ignore[valid-type]
         super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
 
@@ -115,7 +115,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
         return self._by_key.get(_label_key(value), value) if isinstance(value, str) else value
 
     def _in_object(self, value: object) -> str | None:
-        """Return an object's label: under a label key, else the only label among its values."""
+        """Return an object's label: under a label key, or the only label among its values."""
         if isinstance(value, list):
             found = {self._in_object(one) for one in value}
             return found.pop() if len(found) == 1 else None
@@ -129,7 +129,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
         return told.pop() if len(told) == 1 else None
 
     def _in_words(self, said: str) -> str | None:
-        """Return the label that a text states, or None if it names several or none for sure."""
+        """Return the label that a text states, or None if it names several, or none clearly."""
         text = _LATEX.sub("", extract_json(said))
         if name := self._by_key.get(_label_key(_DECORATION.sub(" ", text))):
             return None if "?" in text else name
@@ -155,7 +155,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
 
 
 def _is_denied(sentence: str, found: re.Match[str]) -> bool:
-    """Return whether a label is named only to be denied."""
+    """Return whether a label is only denied."""
     return bool(_NOT.search(_before(sentence, found))) or bool(
         _DENIED_BEHIND.match(sentence, found.end())
     )
@@ -183,16 +183,16 @@ def _label_key(text: str) -> str:
 OptionPatterns = tuple[re.Pattern[str], ...]
 """Patterns that are equally sure; their groups contain what they name."""
 _WRAP = r"""(?:[\s"'\u2018-\u201d`*_(\[{【「《<:$\\=]|boxed|textbf|text|mathrm){0,16}"""
-"""What may be between the introductory words and a letter: marks, Markdown, LaTeX."""
+"""Characters allowed between the introductory words and a letter: marks, Markdown, LaTeX."""
 _END = r"""(?=\s*(?:\Z|[.:,;!、)\]}'"\u2019\u201d*。」】>\n])|\s[-\u2013\u2014]\s)"""
 _OR = r"(?:[^\w\n]|(?i:\b(?:and|or|then|but|maybe|option|boxed|text|textbf|mathrm)\b)){1,24}"
-"""What may be between two letters that lead an answer."""
+"""Characters allowed between two letters at the start of an answer."""
 _EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 _CORRECT = (
     r"(?=['\"*_`)\]]*\s+(?i:is|are|would be|must be|should be|seems)\s+"
     r"(?i:(?:the|most|likely)\s+){0,4}(?i:(?:(?:correct|right|best|true)\b|(?:final\s+)?(?:answer|choice|option)\b)))"
 )
-"""What, after a letter, marks it as the answer."""
+"""Characters after a letter that mark it as the answer."""
 _ELSEWHERE = (
     r"(?i:\b(?:antwort|r\u00e9ponse|respuesta|risposta|resposta)\b"
     r"(?:\s+(?:richtige|korrekte|correcte|correcta|corretta|correta|ist|lautet|est|es|\u00e8|\u00e9)){0,4})"
@@ -208,7 +208,7 @@ _OTHER_SUBJECT = (
     r"(?:because|since|as|for|so|while|whereas|and|or|but|the|all|every|everything|others?|rest"
     r"|options?|choices?|answers?|statements?|is|are|[a-z])\b"
 )
-"""Begins what a verdict after a letter is about, instead of that letter."""
+"""The start of the subject of a verdict that follows a letter but is not about it."""
 _REJECTED_OPTION = re.compile(
     r"[\s)\]*_]{0,8}\?"
     rf"|[)\]}}*_'\"`:]{{0,8}}[ \t]{{1,8}}(?:(?!{_OTHER_SUBJECT})\w{{1,40}}[ \t]{{1,8}}){{0,4}}?"
@@ -218,7 +218,7 @@ _REJECTED_OPTION = re.compile(
     r"[ \t.!)*_]{0,8}(?:\n|\Z)",
     re.IGNORECASE,
 )
-"""Follows a letter, or its option, that is questioned or rejected."""
+"""Text after a letter, or its option, that is questioned or rejected."""
 _TAKEN_BACK = re.compile(r"(?i)[\s.,;!)*_\u2014-]{1,8}(?:no,|(?:no )?wait\b|hmm\b|scratch that\b)")
 _DENIED_OPTION = re.compile(
     r"(?:(?:\b(?:not|never|cannot)|n['\u2019]t)"
@@ -227,17 +227,17 @@ _DENIED_OPTION = re.compile(
     r")[^\w.,;!?\n]{0,8}\Z",
     re.IGNORECASE,
 )
-"""Comes before a letter that is not chosen."""
+"""Text before a letter that is not chosen."""
 _ALSO = re.compile(
     r"[^\w\n.;:!?]{1,8}(?:or[^\w\n]{1,4}(?:(?:maybe|perhaps|possibly|else|even|option|choice)[^\w\n]{1,4}){0,2}"
     r"(?-i:([A-Z]))(?![A-Za-z0-9])"
     rf"|and[^\w\n]{{1,4}}(?:option[^\w\n]{{1,4}})?(?-i:([A-Z])){_END})",
     re.IGNORECASE,
 )
-"""Follows a letter beside which another one is named."""
+"""Text after a letter if another letter is also named."""
 _NEXT: Final = 400  # characters after a letter that show whether it is rejected
 _IS_WORD = re.compile(r" (?!(?:is|would be|must be|should be|seems) )[a-z]")
-"""Follows the article A or the pronoun I."""
+"""Text after the article A or the pronoun I."""
 _LISTED = re.compile(r"\A(?:[>#\u2022*-]+\s+)+")
 _ANSWER_IS = re.compile(
     r"\A(?:the\s+)?(?:(?:final|correct|right|best)\s+)?answer(?:\s+is)?\s*:?\s+", re.IGNORECASE
@@ -251,7 +251,7 @@ _SIGNS_BEFORE: Final = re.compile(r"[\W_]*")
 _BETWEEN_OPTIONS: Final = re.compile(
     r"(?:[\W_]|(?i:\b(?:and|or|then|option|choice|boxed|text|textbf|mathrm)\b)|[和与及或]|选项|选择|选)*"
 )
-"""What may be between the options of a list."""
+"""Characters allowed between the options of a list."""
 _SIGNS = " \t\n\r.。\"'`*,;"
 _MARKS = f"{_SIGNS})]:"
 
@@ -259,9 +259,9 @@ _MARKS = f"{_SIGNS})]:"
 def read_choice(text: str, options: Mapping[str, str]) -> str:
     """Return the letter of the option that an answer chooses, or "" if the choice is unclear.
 
-    Clear choices are a letter alone, "the answer is (B)", "答案:B", "选B", a leading letter
-    with its mark or its option after it, and the exact text of one option. Full-width letters
-    count, lower-case letters do not, and neither the article A nor the pronoun I is a choice.
+    Clear choices are a single letter, "the answer is (B)", "答案:B", "选B", a leading letter before
+    its mark or option, and the exact text of one option. Full-width letters count, lower-case
+    letters do not; the article A and the pronoun I are not choices.
     """
     answer = extract_final_answer(text)[-_LONGEST_OPTION_ANSWER:]
     if objects := [value for value, _, _ in iter_objects(answer) if isinstance(value, dict)]:
@@ -277,7 +277,7 @@ def read_choice(text: str, options: Mapping[str, str]) -> str:
 
 
 def _choices_in_object(value: Mapping[str, object], options: Mapping[str, str]) -> Iterator[str]:
-    """Yield the choices in an object's texts, under an answer key if there is one, else any key."""
+    """Yield the choices in an object's texts, under an answer key if it has one, or any key."""
     sure = [key for key in _SURE_KEYS if key in value][:1]
     for key in sure or [key for key in value if key.lower() not in _REASONS]:
         inner = value[key]
@@ -287,7 +287,7 @@ def _choices_in_object(value: Mapping[str, object], options: Mapping[str, str]) 
 
 
 def _find_letters(pattern: re.Pattern[str], said: str, options: Mapping[str, str]) -> Iterator[str]:
-    """Yield each letter that is found, unless it is denied or rejected; "" if it is taken back."""
+    """Yield each letter found, unless it is denied or rejected; "" if it is withdrawn."""
     for match in pattern.finditer(said):
         names = "".join(sign for name in match.groups() if name for sign in name if sign.isupper())
         if _DENIED_OPTION.search(said[max(0, match.start(1) - _NEAR) : match.start(1)]):
@@ -308,7 +308,7 @@ def _drop_article(names: str, rest: str) -> str:
 
 
 def _skip_option(rest: str, option: str) -> str:
-    """Return what is behind a letter and, if it follows, the text of its option or its start."""
+    """Return the text after a letter and, if it follows, the text of its option or its start."""
     told, text = rest.lstrip(_MARKS), _strip_signs(option)
     behind = told[len(text) :]
     if text and told[: len(text)].casefold() == text and not _WORD_SIGN.match(behind):
@@ -370,7 +370,7 @@ def _lists_options(said: str, options: Mapping[str, str]) -> bool:
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return where a match at a position ends; the position if there is none."""
+    """Return the end of a match at a position, or the position if there is no match."""
     found = pattern.match(text, at)
     return found.end() if found else at
 
@@ -389,7 +389,7 @@ def _match_option_text(said: str, options: Mapping[str, str]) -> str:
 
 
 def _begins_with(rest: str, option: str) -> bool:
-    """Return whether an option's text, as whole words, is what stands behind its letter."""
+    """Return whether the text after a letter is its option's text, as whole words."""
     told = _strip_signs(rest)
     behind = told[len(option) : len(option) + 1]
     return told.startswith(option) and not _WORD_SIGN.match(rest) and not _WORD_SIGN.match(behind)

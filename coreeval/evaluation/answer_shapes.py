@@ -1,7 +1,7 @@
-"""The shapes of answers that are no labels: the letter of an option, and a text of any words.
+"""The shapes of answers that are not labels: the letter of an option, and free text.
 
-Both are taken from `{"answer": "..."}` or from prose, without thoughts. A text is bounded: of a
-longer one, its first characters count.
+Both are read from `{"answer": "..."}` or from prose, without thoughts. A text is bounded: only the
+first characters of a longer one count.
 """
 
 import re
@@ -18,23 +18,23 @@ from coreeval.schema import Task
 from coreeval.tasks.kinds.choice import option_fields
 
 LONGEST_SHORT: Final = 2_000
-"""The characters of a short answer that count, as many as an accepted answer may have."""
+"""The number of characters of a short answer that count: the most in an accepted answer."""
 LONGEST_SUMMARY: Final = 20_000
 _KEYS: Final = ("answer", "final_answer", "summary", "text")
-"""Keys under which an object may have its answer, the surest first."""
+"""Keys of an object that may hold its answer, the surest first."""
 _MARKED: Final = re.compile(
     r"^[^\w\n]{0,20}(?:so |thus |therefore |hence )?,? ?(?:the )?(?:(?:final|short|correct) )?"
     r"answer(?: is\b:?|:)[ \t]*(?P<said>\S[^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line that says that the answer follows."""
+"""A line that announces the answer."""
 _BOXED: Final = re.compile(r"\\boxed\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _HEADING: Final = re.compile(r"[\W_]{0,20}(?:summary|tl;dr)[*_]{0,4}:[*_\s]{0,20}", re.IGNORECASE)
 _MOST_ITEMS: Final = 1_000
 
 
 class GivenAnswer(TargetAnswer):
-    """What a target answers under the key `answer`: a letter or a text, which is its label."""
+    """The answer of a target under the key `answer`: a letter or a text, which is its label."""
 
     label: str = Field(alias="answer")
 
@@ -43,7 +43,7 @@ class OptionShape(OutputSchema[TargetAnswer]):
     """The letter of one of a sample's options, as `read_choice` reads it.
 
     Args:
-        task: A task of the kind choice that has the letters of the samples that are asked about.
+        task: A task of the kind choice, with the letters of the samples to ask about.
     """
 
     def __init__(self, task: Task) -> None:
@@ -51,7 +51,7 @@ class OptionShape(OutputSchema[TargetAnswer]):
         super().__init__(GivenAnswer, name="OptionAnswer", choices={"answer": [*self._options]})
 
     def for_options(self, fields: Mapping[str, str]) -> "OptionShape":
-        """Return the shape for a sample with these fields, whose options may be named by text."""
+        """Return the shape for a sample with these fields; its options may be named by text."""
         found = copy(self)
         found._options = {letter: fields[letter] for letter in self._options}
         return found
@@ -60,7 +60,7 @@ class OptionShape(OutputSchema[TargetAnswer]):
         """Parse an answer in JSON or prose.
 
         Raises:
-            InvalidAnswer: it names no option, or several.
+            InvalidAnswer: the answer names no option, or several.
         """
         letter = read_choice(text, self._options)
         if not letter:
@@ -69,7 +69,7 @@ class OptionShape(OutputSchema[TargetAnswer]):
 
 
 class FreeShape(OutputSchema[TargetAnswer]):
-    """A text of any words: of a short answer what is behind "the answer is", else all of it."""
+    """Free text: the part of a short answer after "the answer is", otherwise all of it."""
 
     def __init__(self, *, short: bool) -> None:
         self._short = short
@@ -79,7 +79,7 @@ class FreeShape(OutputSchema[TargetAnswer]):
         """Parse an answer in JSON or prose.
 
         Raises:
-            InvalidAnswer: it is empty, or an object without an answer.
+            InvalidAnswer: the answer is empty, or an object without an answer.
         """
         plain = read_free_answer(text, short=self._short)
         if not plain:
@@ -109,13 +109,13 @@ def _read_prose(said: str, *, short: bool) -> str:
 
 
 def _read_objects(objects: list[object]) -> str:
-    """Return the answer in the last object that has one; "" if none has."""
+    """Return the answer in the last object with an answer; "" if there is none."""
     found = [text for one in objects if (text := "\n".join(_texts_in(one)).strip())]
     return found[-1] if found else ""
 
 
 def _texts_in(value: object) -> Iterator[str]:
-    """Yield the texts of an object's answer: several for a list of points."""
+    """Yield the texts of an object's answer; a list of points has several."""
     if isinstance(value, dict):
         key = next((key for key in _KEYS if key in value), None)
         value = value[key] if key else None

@@ -1,8 +1,8 @@
 """Comparisons of the arms: each target's scores, differences on shared samples, and rank orders.
 
-A target's answers are read once, as a stream, into two bytes an answer; every number is made from
-these, and only one target is in memory at a time. Whether targets stand in the same order on two
-arms is told by rank correlations of their scores.
+A target's answers are read once, as a stream, into two bytes per answer; every number is computed
+from these, and only one target is in memory at a time. Rank correlations of the scores show whether
+targets have the same order on two arms.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from coreeval.schema import Arm, TaskKind
 from coreeval.tools.stores.run_tables import TargetAnswer
 
 FEWEST: Final = 3
-"""The fewest targets for a ranking: two can only be in the same order or not."""
+"""The fewest targets for a ranking: two targets only have the same order or not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +122,8 @@ def compare_arms(
     `answers` gives each target with one answer for each arm, template and sample, without the rows
     filled by `on_reject`; a target without any answer is left out. `gold` has the label names of
     the whole benchmark by sample id. `unrecoverable` has the ids that ended as label_unrecoverable.
-    `clusters` has the cluster of each sample by id; None if each is its own. `kind` is that of the
-    task: where its answers are graded, their mean score stands for the macro-F1.
+    `clusters` has the cluster of each sample by id; None if each sample is its own cluster. `kind`
+    is the kind of the task: if its answers are graded, their mean score replaces the macro-F1.
     Every bootstrap starts from `seed`, so none depends on another.
     """
     known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))

@@ -1,8 +1,8 @@
-"""Whether groups of texts differ in what can make one group harder than another.
+"""Covariates: whether groups of texts differ in ways that can make one group harder.
 
 A model may lose on a group of texts because it remembers the others, or because the group is
-harder. This looks for the second in the texts alone. Texts that are alike here may differ in
-difficulty all the same: likeness is needed for a verdict of memory, and is not enough for one.
+harder. This module checks the second from the texts alone. Texts that are alike here may still
+differ in difficulty: a verdict of memory requires that texts are alike, but that is not enough.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,11 +18,11 @@ from coreeval.schema import Value
 from coreeval.tools.formatting import format_estimate, format_quantity
 
 MATTERS: Final = 0.25
-"""The standard deviations from which groups are too different to trust an adjustment: What Works
-Clearinghouse, Procedures and Standards Handbook 5.0 (2022), on baseline equivalence; also Ho, Imai,
-King and Stuart (2007), Political Analysis 15, 199-236."""
+"""The difference in standard deviations from which groups are too different to trust an adjustment:
+What Works Clearinghouse, Procedures and Standards Handbook 5.0 (2022), on baseline equivalence;
+also Ho, Imai, King and Stuart (2007), Political Analysis 15, 199-236."""
 MOST: Final = 2000
-"""Our choice: with this many samples, a difference is known to about 0.03 standard deviations."""
+"""With this many samples, a difference is known to about 0.03 standard deviations (own choice)."""
 UNITS: Final[Mapping[str, str]] = {
     "words": "words",
     "characters": "characters",
@@ -41,16 +41,17 @@ class CovariateDifference(Value):
 
     covariate: str
     means: dict[str, float]
-    """By group, in the unit from `UNITS`."""
+    """The mean of each group, in the unit from `UNITS`."""
     difference: Score
-    """The sum of the means, each times the weight of its group, in the same unit; `n` counts
-    samples, of all groups if they are not paired."""
+    """The sum of the means, each times the weight of its group, in the same unit; `n` is the number
+    of samples, of all groups if they are not paired."""
     effect: float
     """The difference in standard deviations of the texts, pooled over the groups (Cohen's d)."""
     p_value: float
-    """Two-sided, for the hypothesis of no difference (Student's t, with clusters as units)."""
+    """The two-sided p-value for the hypothesis of no difference (Student's t, with clusters as
+    units)."""
     p_adjusted: float
-    """Adjusted over all covariates together (Holm 1979)."""
+    """The p-value adjusted over all covariates together (Holm 1979)."""
     differs: bool
     """Whether p_adjusted is at most 0.05 and the effect at least 0.25 standard deviations."""
 
@@ -61,7 +62,7 @@ class CovariateCheck(Value):
     weights: dict[str, int]
     """The weight of each group in a difference."""
     covariates: tuple[CovariateDifference, ...]
-    """Excludes covariates that are equal in all texts."""
+    """All covariates except those that are equal in all texts."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -86,8 +87,8 @@ def compare_covariates(
         second: Texts of the other; if `paired`, of the same samples in the same order.
         paired: Whether the groups have the same samples.
         names: Names of the groups in sentences.
-        clusters: The cluster of each sample; if not paired, those of the second group after those
-            of the first. None if each sample is its own cluster.
+        clusters: The cluster of each sample; if not paired, the second group's clusters after the
+            first group's. None if each sample is its own cluster.
 
     Raises:
         UsageError: paired groups differ in size, or a group has fewer than two texts.
@@ -134,7 +135,7 @@ def compare_measures(
         measured: The result of `measure_texts`, with the samples of each group in the same order.
         weights: The weight of each group: `{"control": 1, "updated": -1}` is a difference,
             `{"original": 1, "semantic": -2, "control": 1}` a difference of differences.
-        clusters: The cluster of each sample; None if each is its own.
+        clusters: The cluster of each sample; None if each sample is its own cluster.
     """
     columns = {
         key: {name: measured[name][key] for name in weights}
@@ -175,10 +176,10 @@ def _difference(
     pulls: Floats,
     units: Ints,
 ) -> CovariateDifference:
-    """Return a difference of means with its interval, from each sample's pull on the difference.
+    """Return a difference of means with its interval, from each sample's influence on it.
 
-    The variance is the sum of the squared pulls of the clusters, times C / (C - 1) for C clusters
-    (Liang and Zeger 1986, Biometrika 73, 13-22).
+    The variance is the sum of the squared influences of the clusters, times C / (C - 1) for C
+    clusters (Liang and Zeger 1986, Biometrika 73, 13-22).
     """
     from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]  # slow to import
 

@@ -1,15 +1,15 @@
-"""Embedded targets, `offline:NAME`: small classifiers fitted here, for a run without any model.
+"""Embedded targets, `offline:NAME`: small classifiers fitted locally, for runs without a model.
 
 `offline:classifier` knows its train split and nothing else. The three others are one classifier,
 fitted on half of the train split, with different memories (docs/targets.md): `offline:clean` has
 none, `offline:finetuned` has seen the train split, `offline:contaminated` the test split. They show
-what a report says of memory, on targets of which it is known. `offline:reference-1` to `-6` have
-none either and learned from less and less of that half: clean references of different abilities.
-Deterministic: same data and seed, same answers.
+how a report describes memory, for targets whose memory is known. `offline:reference-1` to `-6` have
+no memory either and learned from ever smaller shares of that half: clean references of different
+abilities. The same data and seed give the same answers.
 
-The classifier is logistic regression on words, and on what two texts share. The memory keeps texts
-word for word and stands for contamination where no model can be contaminated. It is more brittle
-than a model's: other words for the same facts, and it remembers nothing.
+The classifier is logistic regression on words, and on what two texts share. The memory stores texts
+word for word and simulates contamination without a model. It is more brittle than a model's memory:
+it does not recognise the same facts in other words.
 """
 
 import re
@@ -37,11 +37,11 @@ WORD = re.compile(r"\w+(?:'\w+)*")
 NEGATIONS = frozenset(
     ("no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot")
 )
-"""In addition, all words that end in n't count."""
+"""All words that end in n't also count."""
 
 
 class Classifier(Protocol):
-    """The methods that scikit-learn's classifiers and pipelines share here."""
+    """The methods of scikit-learn's classifiers and pipelines that are used here."""
 
     def fit(self, fields: Sequence[Fields], labels: Sequence[str]) -> object:
         """Learn from labelled texts."""
@@ -151,7 +151,7 @@ def _tfidf(field: str, analyzer: str, lengths: tuple[int, int]) -> object:
 RUN = 5
 """The number of consecutive words that are remembered together."""
 RECALLED = 0.8
-"""The share of a text's runs that must occur in one remembered text for a recall: on TweetEval
+"""The share of a text's runs that one remembered text must contain for a recall: on TweetEval
 emotion, 1 of 178 texts reworded by rules still reaches it (docs/targets.md)."""
 
 
@@ -159,7 +159,7 @@ class TextMemory:
     """Texts with their labels, stored as hashed runs of words.
 
     Args:
-        samples: The samples to remember; of equal texts, the first label counts.
+        samples: The samples to remember; equal texts have the first label.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
@@ -180,7 +180,7 @@ class TextMemory:
 
 
 def split_train(train: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
-    """Split the train split into the half that classifiers are fitted on and the half to compare.
+    """Divide the train split into the half to fit classifiers on and the half to compare.
 
     `offline:clean` has seen nothing of the second half. The split depends on a text's words, so
     copies of a text are in the same half.
@@ -239,14 +239,14 @@ class TrainingData:
 
     train: Sequence[Sample]
     test: Callable[[], Sequence[Sample]]
-    """Returns the samples of the run; only a contaminated target reads them."""
+    """A function that returns the samples of the run; only a contaminated target reads them."""
 
 
 def fit_target(name: str, task: Task, seen: TrainingData, *, seed: int) -> OfflineTarget:
     """Fit the embedded target with a name such as `offline:classifier`.
 
     Raises:
-        ConfigError: there is no embedded target with this name.
+        ConfigError: no embedded target has this name.
         DatasetError: the train split has no samples or only one class.
     """
     check_embedded(name)
@@ -265,7 +265,7 @@ def is_classifier(name: str) -> bool:
 
 
 def has_no_memory(name: str) -> bool:
-    """Return whether a target is an embedded one that has seen no text of the benchmark's arms."""
+    """Return whether a target is embedded and has seen no text of the benchmark's arms."""
     return is_classifier(name) and name.partition(":")[2] not in REMEMBERING
 
 
@@ -273,7 +273,7 @@ def check_embedded(name: str) -> None:
     """Check that there is an embedded target with a name such as `offline:classifier`.
 
     Raises:
-        ConfigError: there is no such target.
+        ConfigError: no embedded target has this name.
         UsageError: scikit-learn is not installed.
     """
     if not is_classifier(name):
@@ -315,9 +315,9 @@ EMBEDDED = {
     "contaminated": _TargetKind(_half, lambda seen: seen.test()),
     **{f"reference-{n}": _TargetKind(_part_of_half(n), lambda _: ()) for n in range(1, 7)},
 }
-"""Embedded targets by the NAME of `offline:NAME`: what each is fitted on, and what it remembers."""
+"""Embedded targets by the NAME of `offline:NAME`: the samples to fit on and to remember."""
 REMEMBERING = frozenset(("finetuned", "contaminated"))
-"""Those that stand for memory, of one split or the other."""
+"""The targets with a memory, of the train or the test split."""
 
 
 def _fit_classifier(task: Task, samples: Sequence[Sample], seed: int) -> Classifier:

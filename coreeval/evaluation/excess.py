@@ -1,10 +1,10 @@
-"""What a model scores beyond what others, presumed clean, lead one to expect.
+"""Excess: the score of a model beyond what other models, presumed clean, predict.
 
-After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS; arXiv 2405.16281): what others score on
-one set of texts beside another is what difficulty explains, and what a model does beyond that it
-does not. ConStat has about twenty reference models, a smoothing spline and a bootstrap over them. A
-handful carries a straight line, drawn towards a level one. How far models scatter beyond the chance
-of items is a number that a handful hardly tells: it is integrated out, with a half-normal prior
+After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS; arXiv 2405.16281): difficulty explains
+how the scores of others on two sets of texts relate, but not what a model scores beyond that.
+ConStat has about twenty reference models, a smoothing spline and a bootstrap over them. A handful
+of models is enough for a straight line, shrunk towards a level one. A handful hardly shows how much
+models scatter beyond the chance of items: this scatter is integrated out, with a half-normal prior
 (Röver et al. 2021, Research Synthesis Methods 12(4)), as in a random-effects meta-analysis whose
 next study is predicted (Higgins, Thompson and Spiegelhalter 2009).
 """
@@ -19,19 +19,19 @@ from coreeval.evaluation.scores import NO_SCORE, Score
 from coreeval.evaluation.statistics import LEVEL, Array, Estimate
 
 MIN_OTHERS: Final = 4
-"""The fewest targets other than the tested one."""
+"""The fewest targets besides the tested one."""
 MIN_LINE: Final = 5
 """The fewest others for a gap that depends on ability; with fewer, their mean is subtracted."""
 SCATTER: Final = 0.03
-"""Our choice: the scale of the prior of how much clean targets' gaps differ beyond chance; 3
-points."""
+"""The scale of the prior of the scatter of clean targets' gaps beyond chance: 3 points (own
+choice)."""
 SPREAD: Final = 0.25
-"""Our choice: the same scale as a share of the others' mean gap, if that is more. An arm that costs
-many points costs some targets far more than others."""
+"""The same scale as a share of the others' mean gap, if that is more (own choice). An arm that
+costs many points costs some targets far more than others."""
 BEND: Final = 0.5
-"""Our choice: how much more of their right answers an arm may cost able targets than weak ones, as
-a standard deviation. It shrinks the slope of the line towards 0, and widens the uncertainty outside
-the others' abilities."""
+"""How much more of their right answers an arm may cost able targets than weak ones, as a standard
+deviation (own choice). It shrinks the slope of the line towards 0, and widens the uncertainty
+outside the others' abilities."""
 _GRID: Final = 60
 
 
@@ -42,16 +42,16 @@ class TargetStanding:
     target: str
     n: int
     front: Array
-    """The scores on the arm that would be remembered, of shape (1 + draws,)."""
+    """The scores on the arm that may be remembered, of shape (1 + draws,)."""
     back: Array
-    """The scores on the arm that would not be remembered, of the same shape."""
+    """The scores on the arm that cannot be remembered, of the same shape."""
 
 
 def measure_excess(own: TargetStanding, others: Sequence[TargetStanding]) -> tuple[Score, float]:
     """Return a target's excess over the line of at least four others, and its p-value.
 
     The p-value is one-sided, for the hypothesis of no excess. With the same seed, every target of a
-    benchmark has the same draws of samples, so effects that samples have in common cancel out.
+    benchmark has the same draws of samples, so common effects of samples cancel out.
     """
     models = (own, *others)
     front, back = (np.stack([getattr(each, arm) for each in models]) for arm in ("front", "back"))
@@ -68,7 +68,7 @@ def measure_excess(own: TargetStanding, others: Sequence[TargetStanding]) -> tup
 
 
 class Excess(NamedTuple):
-    """What the references do not explain, in the unit of the score."""
+    """The part that the references do not explain, in the unit of the score."""
 
     estimate: Estimate
     p_value: float
@@ -84,22 +84,22 @@ class ReferenceLine:
     """The target's gap minus that of the line through the references' gaps, with uncertainties."""
 
     excess_drawn: Array
-    """The value for the actual items, then for each draw."""
+    """The value for the observed items, then for each draw."""
     scatter: float
-    """The variance of the references' gaps about their line."""
+    """The variance of the references' gaps around their line."""
     chance: float
-    """The mean part of the scatter that is due to the chance of items."""
+    """The mean part of the scatter due to the chance of items."""
     free: int
     """The degrees of freedom of the scatter."""
     reach: float
-    """The sum of the squared weights of the references: how much their scatter counts, beside 1 for
-    the new model's own."""
+    """The sum of the squared weights of the references: the weight of their scatter, compared with
+    1 for the new model's own."""
     bend: float
-    """The variance of what the line may miss at the target's ability."""
+    """The variance of the line's error at the target's ability."""
 
     @classmethod
     def of(cls, gaps: Array, ability: Array, *, bend: float, scatter: float) -> "ReferenceLine":
-        """Weight the references so that their line is read at the target's ability.
+        """Weight the references so that their line is evaluated at the target's ability.
 
         Args:
             gaps: Gaps of the target, then of each reference, of shape (models, 1 + draws).
@@ -155,7 +155,7 @@ class ReferenceLine:
         grid = np.linspace(0, 4 * prior, _GRID) if prior else np.zeros(1)
         if not self.chance and not self.scatter:
             return grid[:1], np.ones(1)
-        grid = grid if self.chance else grid[1:]  # what scatters without chance, models do
+        grid = grid if self.chance else grid[1:]  # without chance, all scatter is the models'
         variance = self.chance + grid**2
         log = -self.free / 2 * (np.log(variance) + self.scatter / variance)
         log -= grid**2 / (2 * prior**2) if prior else 0.0
@@ -170,7 +170,7 @@ def _no_spread(seen: float, draws: int) -> Excess:
 
 
 def _tails(value: float, errors: Array, weight: Array) -> float:
-    """Return the two-sided tail probability of a mixture of normal distributions about 0."""
+    """Return the two-sided tail probability of a mixture of normal distributions around 0."""
     from scipy.special import ndtr  # type: ignore[import-untyped]  # slow to import
 
     return float(2 * weight @ ndtr(-value / errors))

@@ -1,8 +1,8 @@
-"""How the answers of targets are read and scored, by the kind of task: one entry a kind.
+"""How the answers of targets are read and scored: one entry for each kind of task.
 
 Labels and choices are scored by comparing the answer with the label. Short answers and summaries
-are graded when they are given, because only then their gold is at hand: right or wrong, and a score
-from 0 to 1. Nothing here imports numpy before an answer is graded.
+are graded when they are given, because the gold is available only then: right or wrong, and a score
+from 0 to 1. This module does not import numpy before an answer is graded.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 Grader = Callable[[Sample, str], "Grade"]
 ShapeOf = Callable[[Sample], OutputSchema[TargetAnswer]]
-"""Returns the shape of the answer to a question about a sample."""
+"""A function that returns the shape of the answer to a question about a sample."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTerm:
-    """A measure as people read of it."""
+    """The name and definition of a measure for readers."""
 
     name: str
     definition: str
@@ -35,20 +35,22 @@ class ScoreTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class Scoring:
-    """All that scoring knows of a kind of task."""
+    """The scoring of a kind of task."""
 
     make_shapes: Callable[[Task], ShapeOf]
-    """Returns the shapes of the answers about samples of one task; built once for many samples."""
+    """A function that returns the shapes of the answers for one task; called once for many
+    samples."""
     format: str
-    """Added to every template: templates ask for an answer, perhaps alone; this says its form."""
+    """Text added to every template: templates ask for an answer, and this text defines its form."""
     grade: Grader | None = None
-    """Grades an answer; None where it is compared with the label."""
+    """The grader of an answer; None if the answer is compared with the label."""
     consistency: str = "exact"
-    """How PCR compares the answers to a text and to its rewording: a name in `CONSISTENCY`."""
+    """The comparison in PCR of the answers to a text and to its rewording: a name in
+    `CONSISTENCY`."""
     accuracy: ScoreTerm
     """The share of right answers."""
     score: ScoreTerm
-    """The score beside it, which stands where labels have their macro-F1."""
+    """The second score, in place of the macro-F1 of labels."""
 
 
 def scoring_of(task: Task) -> Scoring:
@@ -156,7 +158,7 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
 
 
 def define_scores(kind: TaskKind) -> dict[str, str]:
-    """Return the definitions of what a table of arms has, by key."""
+    """Return the definitions of the columns of a table of arms, by key."""
     scoring = SCORING[kind]
     found = ARM_DEFINITIONS | {
         "accuracy": scoring.accuracy.definition,

@@ -1,15 +1,15 @@
 """Scores of labels given to the same samples in several ways, with intervals from one bootstrap.
 
-A way is one arm asked with one template. Samples are resampled with all that was said of them, so
-that templates stay together and arms stay paired. What is resampled are sums over samples: of many
-samples, sums over groups of them, so that time and memory do not grow with the draws.
+A way is one arm asked with one template. Samples are resampled together with all their answers, so
+templates stay together and arms stay paired. The resampled values are sums over samples: if there
+are many samples, sums over groups of them, so that time and memory do not grow with the draws.
 
 The bootstrap is too narrow for few samples: its variance is n - 1 over n of the true one, and it
-knows no tails of Student's t. The expanded percentile interval mends both (Hesterberg 2015, The
-American Statistician 69, 371-386); from a few hundred samples on it is the plain one. A loss that
-rests on a handful of answers, or on none, has draws that hardly differ: they know nothing of an
-answer that happened not to be among so few samples. Where arms are compared the variance of one
-such answer is added, 1 over n squared (docs/calibration.md: what that mends).
+ignores the tails of Student's t. The expanded percentile interval corrects both (Hesterberg 2015,
+The American Statistician 69, 371-386); from a few hundred samples on, it equals the plain one. If a
+loss depends on a handful of answers, or on none, its draws hardly differ: they do not reflect
+answers that happen to be missing from so few samples. In comparisons of arms, the variance of one
+such answer is added, 1 over n squared (docs/calibration.md has its effect).
 """
 
 from collections.abc import Callable, Sequence
@@ -33,12 +33,12 @@ Weights = NDArray[np.float32]
 MISSING = -1
 """The code of an answer that was not requested; label codes start at 0."""
 FAULTS: tuple[AnswerKind, ...] = ("unparsed", "truncated", "refused")
-"""Kinds of answers without a label, in the order of their codes, which follow those of labels. The
+"""Kinds of answers without a label, in the order of their codes, which follow the label codes. The
 first two are predictions, which are wrong and belong to no class of the F1; a refusal is not a
 prediction."""
 GROUPS = 5000
-"""The most groups that are resampled. More samples are put at random into this many groups; the
-error of the variance is a fiftieth (its standard error, sqrt(2 / GROUPS)), less than that of the
+"""The most groups to resample. More samples are assigned at random to this many groups; the error
+of the variance is a fiftieth (its standard error, sqrt(2 / GROUPS)), less than that of the
 draws."""
 
 
@@ -53,7 +53,8 @@ class AnswerTable:
     labels: int
     """The number of labels of the task."""
     clusters: Numbers | None = None
-    """The number of each sample's cluster, from 0, of shape (samples,); None if each is its own."""
+    """The number of each sample's cluster, from 0, of shape (samples,); None if each sample is its
+    own cluster."""
     grades: Floats | None = None
     """The score of each graded answer, of shape (samples, ways), 0 without an answer; None for
     answers that are labels. The code of a right answer is then that of its sample's label."""
@@ -81,33 +82,33 @@ class AnswerTable:
 
 @dataclass(frozen=True, eq=False)
 class AnswerView:
-    """An arm with some of its templates, and which of the answers count."""
+    """An arm with some of its templates, and a mask of the answers that count."""
 
     templates: tuple[int, ...]
     ways: tuple[int, ...]
     counted: Mask
-    """Of shape (samples, templates)."""
+    """The mask of the answers that count, of shape (samples, templates)."""
 
 
 @dataclass(frozen=True, eq=False)
 class ViewScores:
-    """The scores of a view, for the samples as they are and for each draw."""
+    """The scores of a view, for the observed samples and for each draw."""
 
     macro_f1: Floats
-    """Of shape (1 + draws, templates); nan if a draw has no sample of a template. The mean score
-    where answers are graded."""
+    """Values of shape (1 + draws, templates); nan if a draw has no sample of a template. The mean
+    score if answers are graded."""
     accuracy: Floats
-    """Of the same shape."""
+    """Values of the same shape."""
     each: Numbers
     """The number of samples that count for each template, of shape (templates,)."""
     n: int
     """The number of samples that count for at least one template."""
     units: int
-    """The number of clusters of these samples; equal to n if each is its own."""
+    """The number of clusters of these samples; equal to n if each sample is its own cluster."""
 
     @property
     def is_used(self) -> Mask:
-        """Return a mask of the templates that have a sample and so count in averages."""
+        """Return a mask of the templates that have a sample and therefore count in averages."""
         return np.asarray(self.each > 0)
 
 
@@ -123,7 +124,7 @@ def resample(
     known = dict[tuple[int, bytes], tuple[Floats, Floats]]()
 
     def scores(way: int, counted: Mask) -> tuple[Floats, Floats]:
-        key = way, counted.tobytes()  # views of samples that all arms share are alike
+        key = way, counted.tobytes()  # views of the samples that all arms share are equal
         if key not in known:
             sums = _sums(table, groups, table.said[:, way], counted)
             known[key] = _scores(weights @ sums, _sum_grades(table, groups, weights, way, counted))
@@ -156,7 +157,7 @@ def score_draws(values: Floats, n: int) -> Score:
 
 
 def score_share_draws(values: Floats, n: int) -> Score:
-    """Return a score from 0 to 1 with its interval from the draws; Wilson's if all are equal."""
+    """Return a score from 0 to 1 with its interval; Wilson's if all draws are equal."""
     found = score_draws(values, n)
     if found.estimate is None or found.ci_low is None or found.ci_high is None:
         return found
@@ -165,7 +166,7 @@ def score_share_draws(values: Floats, n: int) -> Score:
 
 
 def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
-    """Draw as many groups as there are, `draws` times; the first row takes each group once."""
+    """Draw as many groups as there are, `draws` times; the first row has each group once."""
     found = np.ones((1 + draws, groups), np.float32)
     for line in found[1:]:
         line[:] = np.bincount(chance.integers(groups, size=groups), minlength=groups)
@@ -187,10 +188,10 @@ def _score_view(
 
 
 def _sums(table: AnswerTable, groups: Numbers, said: Codes, counted: Mask) -> Weights:
-    """Return, for each group, the counts that one way's scores need.
+    """Return, for each group, the counts that the scores of one way need.
 
-    Shape (groups, 1 + 2 labels): how often the group is counted, then the hits of each label, then
-    how often each label is due or given.
+    Shape (groups, 1 + 2 labels): the number of answers that count, then the hits of each label,
+    then how often each label is due or given.
     """
     number, labels = int(groups.max(initial=-1)) + 1, table.labels
 
@@ -217,7 +218,7 @@ def _sum_grades(
 
 
 def _scores(sums: Weights, graded: Floats | None) -> tuple[Floats, Floats]:
-    """Return macro-F1 and accuracy for each row of sums; of graded answers the mean score.
+    """Return macro-F1 and accuracy for each row of sums; for graded answers, the mean score.
 
     The F1 is scikit-learn's `f1_score(labels=…, average="macro", zero_division=0)`.
     """
@@ -238,7 +239,7 @@ def expand_interval(values: Floats, n: int, *, units: int | None = None, answers
         values: The value, then the values of the draws.
         n: Number of samples.
         units: Number of clusters of these samples; None if each sample is its own.
-        answers: How often one sample's answer counts in a difference; 0 for the score of one arm.
+        answers: How many answers of a sample are in a difference; 0 for the score of one arm.
     """
     from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]  # slow to import
 
@@ -267,11 +268,11 @@ def score_difference(first: Floats, second: Floats, shared: ViewScores) -> Score
 def two_sided_p(
     values: Floats, n: int, *, units: int | None = None, answers: int = 0
 ) -> float | None:
-    """Return the p-value of 0: one minus the level of the interval that just includes 0.
+    """Return the p-value of 0: one minus the level of the narrowest interval that includes 0.
 
     A difference no larger than the effect of one answer has p-value 1.
 
-    One is added to the draws on either side (Phipson and Smyth 2010), so no p-value is 0.
+    One is added to the draws on each side (Phipson and Smyth 2010), so no p-value is 0.
     """
     from scipy.special import ndtri, stdtr
 

@@ -1,9 +1,9 @@
-"""Modifications of items (CAP paper, section 3.5): the answer stays what it was, or moves along.
+"""Modifications of items (CAP paper, section 3.5) that keep the answer or change it accordingly.
 
-Option shuffle: the content of the options changes places, the right letter moves along. Label
-order: a classification prompt offers its labels in another order. Year shift: every year of an item
-moves by the same number of years, the reasoning stays. Paraphrase: an item's input in other words,
-by a model, held to what it said before.
+Option shuffle: the texts of the options change places, and the right letter changes with them.
+Label order: a classification prompt lists its labels in another order. Year shift: every year of an
+item moves by the same number of years, and the reasoning stays the same. Paraphrase: a model
+rewords an item's input, and the meaning is checked.
 """
 
 import re
@@ -54,11 +54,11 @@ class ItemTwin(Value):
 
     item: Item
     changes: dict[str, str]
-    """What was replaced by what: letters of options, years or labels; empty for a paraphrase."""
+    """The replacement of each letter of an option, year or label; empty for a paraphrase."""
 
 
 class NoTwin(Value):
-    """The reason that an item has no modified twin; it is left out of the comparison."""
+    """The reason why an item has no modified twin; it is excluded from the comparison."""
 
     id: str
     reason: str
@@ -161,9 +161,9 @@ def _replace_spans(text: str, by_span: dict[OptionSpan, str]) -> str:
 FLOOR = 0.9
 """The least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for the reasons."""
 PIECE = 150
-"""The words per piece: with subwords and punctuation, what MiniLM reads at once."""
+"""The number of words per piece; with subwords and punctuation, as much as MiniLM reads at once."""
 _NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*\d+(?:[.,]\d+)*[A-Za-z0-9]*")
-"""Includes adjacent letters: `FY14`, and those left by a lost mark."""
+"""A number with adjacent letters: `FY14`, or letters next to it because a mark was lost."""
 _BLANK = "____"
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -183,7 +183,7 @@ class ParaphraseClient(Protocol):
 
 
 class Paraphrase(Value):
-    """What the model answers."""
+    """The answer of the model."""
 
     input: Text
 
@@ -195,7 +195,7 @@ class Paraphraser:
         client: The model.
         embeds: Embeds the old and the new text to compare them.
         floor: The least cosine similarity that passes.
-        prompt: The wording; the built-in one by default.
+        prompt: The prompt; the built-in one by default.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class Paraphraser:
         self._schema = OutputSchema(Paraphrase)
 
     async def __call__(self, item: Item) -> ItemTwin | NoTwin:
-        """Return a paraphrase of the item, or the reason that there is none.
+        """Return a paraphrase of the item, or the reason why there is none.
 
         Raises:
             ModelCallError: the model could not be reached.
@@ -236,7 +236,7 @@ class Paraphraser:
         ) - _count_numbers(item.input):
             raise InvalidAnswer(f"numbers or options were changed: {', '.join(changed)}")
         near = similarity(item.input, text, self._embeds)
-        if not near >= self._floor:  # NaN is no similarity
+        if not near >= self._floor:  # NaN is not a similarity
             raise InvalidAnswer(
                 f"it is too far from the input: stay nearer to its words (similarity {near:.3f}, "
                 f"at least {self._floor})"
@@ -271,8 +271,8 @@ def _count_fixed_parts(item: Item, text: str | None = None) -> Counter[str]:
 
 
 SHIFTS = (-56, -28, 28, 56)
-"""Shifts by multiples of 28 years, after which the calendar repeats from 1901 to 2099, so weekdays
-and leap days stay right."""
+"""Shifts by multiples of 28 years: the calendar repeats after 28 years from 1901 to 2099, so
+weekdays and leap days stay right."""
 DECADE_SHIFTS = (-60, -40, -20, 20, 40, 60)
 """Shifts for texts that name decades; leap days stay right, but weekdays do not."""
 
@@ -298,7 +298,7 @@ def shift_years(item: Item, *, seed: int) -> ItemTwin | NoTwin:
 
 
 def _list_possible_shifts(years: Sequence[Year]) -> list[int]:
-    """Return the shifts that keep every year's format and leave it readable as the same year."""
+    """Return the shifts that keep every year's format, and after which it is still read as one."""
     shifts = DECADE_SHIFTS if any(year.decade for year in years) else SHIFTS
     return [
         shift for shift in shifts if all(_is_shiftable(year, year.value + shift) for year in years)
@@ -320,7 +320,7 @@ BY_RULE: dict[str, Callable[..., ItemTwin | NoTwin]] = {
     "option_shuffle": shuffle_options,
     "year_shift": shift_years,
 }
-"""The modifications that need no model, by name: `modify(item, seed=7)`."""
+"""The modifications that do not need a model, by name: `modify(item, seed=7)`."""
 
 __all__ = [
     "BY_RULE",

@@ -1,4 +1,4 @@
-"""Files of pictures, as SVG or PNG, by what they are called; the same bytes each time."""
+"""Pictures as SVG or PNG files, chosen by the suffix; the same input gives the same bytes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ COLOURS: Final = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 """Colours of Okabe and Ito's palette, which colour-blind readers can distinguish."""
 _BOX = "\N{REPLACEMENT CHARACTER}"
 _NAME = 28
-"""The most characters of a name that are drawn."""
+"""The most characters drawn of a name."""
 
 
 def require_picture(path: Path) -> None:
@@ -40,8 +40,9 @@ def require_picture(path: Path) -> None:
 def open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
     """Yield a figure of a size in inches, and write the file if the block ends without an error.
 
-    Names are untrusted: a dollar sign does not start a formula, and a letter that the font lacks is
-    drawn as a box without a warning. The text of an SVG stays text, so the viewer chooses the font.
+    Names are untrusted: a dollar sign does not start a formula, and a letter missing from the font
+    is drawn as a box without a warning. The text of an SVG stays text, so the viewer chooses the
+    font.
     """
     import warnings
 
@@ -68,5 +69,5 @@ def shorten_name(name: str, most: int = _NAME) -> str:
 
 
 def title_figure(figure: "Figure", title: str, left: int) -> None:
-    """Give a figure its title, which also says how many items are left out."""
+    """Set the title of a figure, with the number of items left out."""
     figure.suptitle(f"{title} (and {left} more)" if left > 0 else title, fontsize=10)

@@ -2,8 +2,8 @@
 
 A target gets the first half of a text and is asked for the rest, word for word (guided completion,
 Golchin and Surdeanu, arXiv 2308.08493). A text may be easy to continue without having been read, so
-each text is compared with its twins: the same facts in other words, and other facts. Nobody can
-have read those; what a target recites of the originals only is memory of the published wording.
+each text is compared with its twins: the same facts in other words, and other facts. No target can
+have read the twins; if it recites only the originals, it remembers the published wording.
 """
 
 import re
@@ -26,31 +26,31 @@ from coreeval.schema import AnswerKind, Arm, Value
 from coreeval.tools.text import UNSEEN, unescape
 
 MOST_ITEMS: Final = 300
-"""The most texts that a target is asked about (own choice: a twentieth recited is found among
-them)."""
+"""The most texts that a target is asked about (own choice: enough to detect a recited
+twentieth)."""
 FEWEST_ITEMS: Final = 20
-"""The fewest texts with answers from which a verdict is given (own choice)."""
+"""The fewest texts with answers for a verdict (own choice)."""
 FEWEST_WORDS: Final = 6
-"""The fewest words in each half of a text: shorter halves are completed by chance (own choice)."""
+"""The fewest words in each half of a text (own choice: shorter halves are completed by chance)."""
 RECITED: Final = 0.8
-"""Least share of the missing words, in their order, that an answer must have to recite a text (own
-choice: "near-exact" by Golchin and Surdeanu, without the judge that they ask)."""
+"""The least share of the missing words, in their order, in an answer that recites a text (own
+choice: "near-exact" by Golchin and Surdeanu, without their judge)."""
 LONGEST_ANSWER: Final = 1.5
-"""Words of an answer that are looked at, for each missing word: a longer text has more by chance
-(own choice)."""
+"""The number of words of an answer to read, for each missing word (own choice: a longer answer has
+more of them by chance)."""
 MOST_WORDS: Final = 200
-"""Missing words that are compared, of a longer text the first ones: whoever recites a long text may
-stop early or be cut off (own choice)."""
+"""The most missing words to compare, from the first one (own choice: a target that recites a long
+text may stop early or be cut off)."""
 ALPHA: Final = 0.01
-"""Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
+"""The level of the one-sided exact test (own choice: below the 5 % of false alarms allowed)."""
 MOST_ALIKE: Final = 2
-"""The most originals that one answer may go on with; one said more often goes on with none of them
-(own choice: a refusal in any language)."""
+"""The most originals that the same answer can continue; an answer given more often continues none
+of them (own choice: it is a refusal in any language)."""
 MOST_REFUSED: Final = 0.5
-"""Share of originals that a target does not go on with, from which there is no verdict (own
+"""The share of originals that a target does not continue from which there is no verdict (own
 choice)."""
 TWINS: Final[tuple[Arm, ...]] = ("semantic", "updated")
-"""The closest one first: its facts are those of the original."""
+"""The arms of twins, the closest first: it has the facts of the original."""
 TWIN_WORDS: Final[Mapping[Arm, str]] = {
     "semantic": "reworded twins",
     "updated": "updated twins",
@@ -60,7 +60,7 @@ _WORD = re.compile(r"\S+")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _LIST_MARK = re.compile(r"(?m)^[^\w\n]{0,9}\d{1,4}[ \t]?[^\w\s]{1,4}[ \t]")
 _FILLERS = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]")
-"""Signs without a width of their own that `UNSEEN` leaves to the scripts that need them."""
+"""Zero-width characters that `UNSEEN` keeps because some scripts need them."""
 _LINE_ENDS = re.compile(r"[\x0b-\x0d\x85\u2028\u2029]")
 
 
@@ -75,38 +75,39 @@ class HasId(Protocol):
 Drawn = TypeVar("Drawn", bound=HasId)
 Key = TypeVar("Key")
 ArmFields = Mapping[Arm, Mapping[str, str]]
-"""The fields of a sample by arm."""
+"""The fields of the sample by arm."""
 
 
 class HalvedText(NamedTuple):
-    """A text whose rest is asked for."""
+    """A text whose second half is requested."""
 
     beginning: str
     rest: str
 
 
 class RecitationItem(NamedTuple):
-    """A sample with its halved texts by arm: the original, and at least one twin."""
+    """A sample with its halved texts by arm: the original and at least one twin."""
 
     id: str
     texts: Mapping[Arm, HalvedText]
 
 
 class TwinComparison(Value):
-    """What a target recites of the originals and of their twins in one arm."""
+    """The recitation by a target of the originals and of their twins in one arm."""
 
     items: int
-    """Items for which both answers are there; one without words recites nothing."""
+    """The number of items with both answers; an answer without words recites nothing."""
     original: int
-    """Items whose original it recites."""
+    """The number of items whose original the target recites."""
     twin: int
-    """Items whose twin it recites."""
+    """The number of items whose twin the target recites."""
     only_original: int
     only_twin: int
     p_value: float
-    """One-sided exact p-value that the originals are not recited more often (McNemar 1947)."""
+    """One-sided exact p-value, for the hypothesis that originals are not recited more often
+    (McNemar 1947)."""
     overlap: Score
-    """Mean share of the missing words that it said of originals, in their order."""
+    """The mean share of the originals' missing words in its answers, in their order."""
     overlap_twin: Score
     overlap_difference: Score
 
@@ -117,17 +118,17 @@ class Recitation(Value):
     verdict: RecitationVerdict
     reason: str
     asked: int
-    """Items it was asked about."""
+    """The number of items that the target was asked about."""
     unanswered: int
-    """Questions without an answer in words."""
+    """The number of questions without an answer in words."""
     twins: dict[str, TwinComparison]
-    """By arm; an arm without items is left out."""
+    """The comparisons by arm, without arms that have no items."""
 
 
 def halve_text(text: str) -> HalvedText | None:
-    """Split a text in the middle of its words; return None if that cannot be asked about.
+    """Split a text in the middle of its words; return None if it is not fit for a question.
 
-    A half would be too short, or who repeats the first one would recite the other.
+    It is not fit if a half would be too short, or if repeating the first half recites the second.
     """
     starts = [found.start() for found in _WORD.finditer(text)]
     if len(starts) < 2 * FEWEST_WORDS:
@@ -141,11 +142,11 @@ def halve_text(text: str) -> HalvedText | None:
 
 
 def choose_items(samples: Iterable[tuple[str, ArmFields]], *, seed: int) -> list[RecitationItem]:
-    """Return the items that targets are asked about, at most `MOST_ITEMS`, drawn by seed and id.
+    """Return the items to ask targets about, at most `MOST_ITEMS`, drawn by seed and id.
 
     Args:
         samples: The id of each sample, and its fields by arm. The longest field is halved.
-        seed: The seed of the draw; it depends on nothing but seed and ids.
+        seed: The seed of the draw, which depends only on the seed and the ids.
     """
     found = (item for sample, arms in samples if (item := _make_item(sample, arms)))
     return draw_items(found, seed=seed, most=MOST_ITEMS)
@@ -184,17 +185,17 @@ def measure_recited(text: HalvedText, answer: str) -> float:
     """Return the share of the missing words that an answer has in their order, from 0 to 1.
 
     The longest common subsequence over the missing words: the recall of ROUGE-L (Lin 2004). It is
-    looked for all over the answer, in pieces of `LONGEST_ANSWER` words a missing word that begin
-    every quarter of the missing words, so that words of the target's own may come before.
+    searched in the whole answer, in pieces of `LONGEST_ANSWER` words per missing word that start at
+    intervals of a quarter of the missing words, so the target's own words may come first.
     """
     readings = _read_alike(_resolve_signs(text.rest), _resolve_signs(answer))
     return max(_share_said(missing, said) for missing, said in dict.fromkeys(readings))
 
 
 def _resolve_signs(text: str) -> str:
-    """Return a text with its HTML references resolved, and without signs that nobody sees.
+    """Return a text with its HTML references resolved and without invisible characters.
 
-    Letters of other widths and styles count as the plain ones (NFKC).
+    Letters of other widths and styles are replaced by plain ones (NFKC).
     """
     lines = _LINE_ENDS.sub("\n", unescape(text))
     seen = _FILLERS.sub("", UNSEEN.sub("", lines))
@@ -202,10 +203,10 @@ def _resolve_signs(text: str) -> str:
 
 
 def _read_alike(rest: str, answer: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the words of both texts with and without tags and marks of lists, read alike.
+    """Yield the words of both texts, first with and then without tags and list marks.
 
-    Either may be part of the text or the target's own. A text with less than `FEWEST_WORDS` words
-    besides is read with them only.
+    Tags and list marks may be part of the text or added by the target. A text with fewer than
+    `FEWEST_WORDS` other words is only read with them.
     """
     for marks in ((), (_TAG,), (_LIST_MARK,), (_TAG, _LIST_MARK)):
         missing, said = (tuple(find_words(_without(marks, text))) for text in (rest, answer))
@@ -234,8 +235,9 @@ def judge_recitation(
     """Return the finding on a target.
 
     Args:
-        items: The items that it was asked about.
-        answers: The kind and text of its answers, by item id and arm. Truncated answers count.
+        items: The items that the target was asked about.
+        answers: The kind and text of the target's answers, by item id and arm. Truncated answers
+            count.
     """
     known = list(items)
     asked = [(item, arm) for item in known for arm in item.texts]
@@ -274,9 +276,10 @@ def _count_tried(
     said: Mapping[tuple[str, Arm], float],
     words: Mapping[tuple[str, Arm], str],
 ) -> int:
-    """Return how many originals a target has tried to go on with.
+    """Return the number of originals that a target has tried to continue.
 
-    Who says nothing, declines, says what it says of others too, or repeats the beginning has not.
+    A target has not tried if it says nothing, declines, gives the answer that it gives for others,
+    or repeats the first half.
     """
     tried, answers = 0, Counter[tuple[str, ...]]()
     for item in items:
@@ -321,7 +324,7 @@ def _compare(
 
 
 def score_means(columns: Array, *, differences: int = 1) -> list[Score]:
-    """Return the mean of each column with its bootstrap interval; the last ones are differences."""
+    """Return the mean of each column with its bootstrap interval; differences come last."""
     n, shares = columns.shape[0], columns.shape[1] - differences
     drawn = bootstrap_sums(columns, DRAWS, np.random.default_rng(0)) / n
     ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
@@ -337,8 +340,8 @@ def score_means(columns: Array, *, differences: int = 1) -> list[Score]:
 def exact_p(only_original: int, only_twin: int) -> float:
     """Return the one-sided p-value of McNemar's exact test; 1 if no item differs.
 
-    Under the null hypothesis, each item of which only one text is recited is equally likely to be
-    either of them (McNemar 1947).
+    Under the null hypothesis, if only one text of an item is recited, it is equally likely to be
+    the original or the twin (McNemar 1947).
     """
     differing = only_original + only_twin
     extreme = sum(comb(differing, k) for k in range(only_original, differing + 1))

@@ -1,9 +1,9 @@
-"""Wrong options of a choice: can a target say one that it is not shown?
+"""Wrong options of a choice: can a target name an option that it is not shown?
 
 Testset slot guessing (TS-Guessing: Deng et al., arXiv 2311.09783) shows a question with its other
-options and asks for a wrong one that is masked. The updated twin, whose options nobody can have
-read, shows how often a target guesses. It does not show how easy an original is to guess: who sees
-three of the four seasons knows the fourth. So originals that are ahead are suggestive at most.
+options and asks for a wrong one that is masked. The updated twin, whose options no target can have
+read, shows how often a target guesses. It does not show how easy an original is to guess: three of
+the four seasons give away the fourth. So a higher share for originals is at most suggestive.
 """
 
 import zlib
@@ -38,34 +38,34 @@ from coreeval.tasks.kinds.choice import option_fields
 
 MASK: Final = "[MASK]"
 FEWEST_OPTIONS: Final = 3
-"""The fewest options of a question (own choice: beside one option, the other is its opposite)."""
+"""The fewest options of a question (own choice: with two options, one is the other's opposite)."""
 ALIKE: Final = 0.65
-"""ROUGE-L with another option from which an option can be told from it (Deng et al.)."""
+"""The ROUGE-L of two options from which one gives away the other (Deng et al.)."""
 _COMMON: Final = frozenset(
     ("yes", "no", "true", "false", "none", "all", "both", "neither", "either", "other", "unknown")
 )
-"""An option that begins with one of these is an option of any question (own choice)."""
+"""The starts of options that fit any question (own choice)."""
 CAVEAT: Final = "options of originals may be easier to guess, which a twin does not control for"
 
 
 class OptionFinding(ShareFinding):
-    """The finding on one target; the shares are those of masked options said exactly."""
+    """The finding on one target; the shares are of masked options named exactly."""
 
     rouge_l: Score
-    """Mean ROUGE-L of the answers with the masked options of originals."""
+    """The mean ROUGE-L of the answers with the masked options of originals."""
     rouge_l_twin: Score
     rouge_l_difference: Score
 
 
 def choose_options(samples: Iterable[tuple[str, str, ArmFields]], *, seed: int) -> list[TextPair]:
-    """Return the questions that targets are asked about, at most `MOST_PAIRS`, drawn by seed.
+    """Return the questions to ask targets, at most `MOST_PAIRS`, drawn by seed.
 
-    The masked option is drawn by seed and id among the wrong ones that cannot be told from others,
-    neither in the original nor in its twin.
+    The masked option is drawn by seed and id from the wrong options that other options do not give
+    away, neither in the original nor in its twin.
 
     Args:
         samples: The id of each sample, the letter of its right option, and its fields by arm.
-        seed: The seed of the draw; it depends on nothing but seed and ids.
+        seed: The seed of the draw, which depends only on the seed and the ids.
     """
     found = (pair for each in samples if (pair := _mask_option(*each, seed)))
     return draw_items(found, seed=seed, most=MOST_PAIRS)
@@ -100,7 +100,7 @@ def _mask_option(sample: str, right: str, arms: ArmFields, seed: int) -> TextPai
 
 
 def _is_telling(fields: Texts, letters: Iterable[str], masked: str) -> bool:
-    """Return whether an option has words of its own, which the other options do not give away."""
+    """Return whether an option has its own words, which the other options do not give away."""
     words = find_words(fields[masked])
     if not any(any(map(str.isalpha, word)) for word in words) or words[0] in _COMMON:
         return False
@@ -118,8 +118,8 @@ def judge_options(pairs: Iterable[TextPair], answers: Answers) -> OptionFinding:
     """Return the finding on a target that was asked for masked options.
 
     Args:
-        pairs: The questions that it was asked about.
-        answers: Its answers. Truncated ones count.
+        pairs: The questions that the target was asked.
+        answers: The target's answers. Truncated ones count.
     """
     known, words = list(pairs), keep_words(answers)
     exact, overlap = dict[tuple[str, Side], float](), dict[tuple[str, Side], float]()

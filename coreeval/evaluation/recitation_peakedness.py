@@ -1,9 +1,9 @@
-"""Peakedness: are repeated answers about originals more alike than about their twins?
+"""Peakedness: are repeated answers more alike for originals than for their twins?
 
-A target that has learned a text by heart says the same at each draw. CDD (Dong et al., arXiv
+A target that has memorised a text gives the same answer in each draw. CDD (Dong et al., arXiv
 2402.15938) draws answers at a temperature, measures their edit distance to the greedy answer, and
-takes the share of the draws that are close to it. Here the answers go on from the first half of a
-text, and the share of an original is held against that of its twin.
+takes the share of the draws that are close to it. Here the answers continue the first half of a
+text, and the share of an original is compared with that of its twin.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,18 +25,19 @@ from coreeval.evaluation.recitation_shares import (
 from coreeval.evaluation.refusals import declines
 
 DRAWS: Final = 10
-"""Answers that are drawn for a text, beside the greedy one (own choice: Dong et al. draw 50)."""
+"""The number of answers drawn for a text, besides the greedy one (own choice: Dong et al. draw
+50)."""
 TEMPERATURE: Final = 0.8
-"""Temperature of the draws (Dong et al.)."""
+"""The temperature of the draws (Dong et al.)."""
 NEARNESS: Final = 0.05
-"""Alpha: edit distance to the greedy answer that counts as close, as a share of the longest answer
-(Dong et al.)."""
+"""Alpha: the most edit distance to the greedy answer that counts as close, as a share of the
+longest answer (Dong et al.)."""
 PEAKED: Final = 0.01
-"""Xi: peakedness above which Dong et al. call a text contaminated."""
+"""Xi: the peakedness above which Dong et al. call a text contaminated."""
 MOST_WORDS: Final = 100
-"""Words of an answer that are compared (the published code of Dong et al.: 100 tokens)."""
+"""The most words of an answer to compare (the published code of Dong et al.: 100 tokens)."""
 FEWEST_DRAWS: Final = DRAWS // 2
-"""The fewest draws with words from which a text has a peakedness (own choice)."""
+"""The fewest draws with words for a peakedness (own choice)."""
 GREEDY: Final = 0
 """The number of the greedy answer to a question; the draws count from 1."""
 
@@ -45,12 +46,12 @@ class PeakednessFinding(ShareFinding):
     """The finding on one target."""
 
     peaked: int
-    """Originals whose peakedness is above `PEAKED`, of `items`."""
+    """The number of originals, of `items`, whose peakedness is above `PEAKED`."""
     peaked_twin: int
 
 
 def cut_half(text: str) -> tuple[HalvedText, ...]:
-    """Return a text cut in the middle; nothing if a half would be too short."""
+    """Return a text cut in the middle; empty if a half would be too short."""
     halves = halve_text(text)
     return (halves,) if halves else ()
 
@@ -59,12 +60,12 @@ def measure_peakedness(greedy: Sequence[str], draws: Sequence[Sequence[str]]) ->
     """Return the share of the draws that are close to the greedy answer, from 0 to 1.
 
     Peak = F(d <= alpha l): the distribution function of the edit distances d of the draws to the
-    greedy answer; l is the number of words of the longest answer, the greedy one included (Dong et
-    al., and their published code). Distances count words where they count tokens.
+    greedy answer; l is the number of words of the longest answer, including the greedy one (Dong et
+    al., and their published code). Distances count words, and theirs count tokens.
 
     Args:
         greedy: The words of the answer at temperature 0.
-        draws: The words of each answer at `TEMPERATURE`, at least one.
+        draws: The words of each answer at `TEMPERATURE`, at least one answer.
     """
     answers = [words[:MOST_WORDS] for words in (greedy, *draws)]
     most = NEARNESS * max(len(words) for words in answers)
@@ -86,11 +87,13 @@ def measure_edits(first: Sequence[str], second: Sequence[str]) -> int:
 def judge_peakedness(pairs: Iterable[TextPair], answers: Answers) -> PeakednessFinding:
     """Return the finding on a target.
 
-    A text that the greedy answer declines to go on with has no peakedness: refusals are alike.
+    A text that the greedy answer declines to continue has no peakedness, because refusals are
+    alike.
 
     Args:
-        pairs: The texts that it was asked about, cut in halves.
-        answers: Its answers; of each place, answer 0 is the greedy one. Truncated ones count.
+        pairs: The texts that the target was asked about, cut in halves.
+        answers: The target's answers; answer 0 of each place is the greedy one. Truncated ones
+            count.
     """
     known, words = list(pairs), keep_words(answers)
     shares = dict[tuple[str, Side], float]()

@@ -1,12 +1,12 @@
-"""A quiz: which of two texts is the published one? The original is held against its rewording.
+"""A quiz: which of two texts is the published one, the original or its rewording?
 
 The Data Contamination Quiz (Golchin and Surdeanu, arXiv 2311.06233) shows a text among rewordings
 of it and asks which one is from the benchmark. A run has one rewording of an original, so a quiz
-here has two options, and chance is one half. It is asked twice, with the original in each position,
-so that a preference for a position picks the original once and the rewording once.
+here has two options, and chance is one half. Each quiz is asked twice, with the original in each
+position, so a preference for a position picks the original once and the rewording once.
 
 The updated text of a sample has no rewording in a run, so no twin has a quiz: the comparison is
-with chance. A target that tells a person's text from a model's picks originals without having read
+with chance. A target that recognises texts written by models picks originals without having read
 them.
 """
 
@@ -35,7 +35,7 @@ from coreeval.schema import AnswerKind, Value
 
 QuizVerdict = Literal["picks_originals", "no_preference", "too_few", "refusing"]
 FirstText = Literal["original", "reworded"]
-"""Which text is shown first, as option A."""
+"""The text that is shown first, as option A."""
 ORDERS: Final[tuple[FirstText, ...]] = ("original", "reworded")
 
 
@@ -58,31 +58,31 @@ class Quiz(Value):
     verdict: QuizVerdict
     reason: str
     asked: int
-    """Items it was asked about, in both orders each."""
+    """The number of items that the target was asked about, each in both orders."""
     unanswered: int
-    """Questions without an answer that picks one text."""
+    """The number of questions without an answer that picks one text."""
     items: int
-    """Items of which it picked a text in both orders."""
+    """The number of items with a picked text in both orders."""
     original: int
-    """Items whose original it picked in both orders."""
+    """The number of items whose original was picked in both orders."""
     reworded: int
-    """Items whose rewording it picked in both orders."""
+    """The number of items whose rewording was picked in both orders."""
     first: int
-    """Items of which it picked the first text in both orders, whichever it was."""
+    """The number of items of which the first text was picked in both orders."""
     last: int
     picked: Score
-    """Share of the answers that pick the original; by chance one half."""
+    """The share of the answers that pick the original; one half by chance."""
     p_value: float
-    """One-sided exact p-value that originals are not picked in both orders more often than their
-    rewordings (sign test)."""
+    """One-sided exact p-value, for the hypothesis that originals are not picked in both orders more
+    often than their rewordings (sign test)."""
 
 
 def choose_quiz_items(samples: Iterable[tuple[str, ArmFields]], *, seed: int) -> list[QuizItem]:
-    """Return the items that targets are asked about, at most `MOST_ITEMS`, drawn by seed and id.
+    """Return the items to ask targets about, at most `MOST_ITEMS`, drawn by seed and id.
 
     Args:
         samples: The id of each sample, and its fields by arm. The longest field is shown.
-        seed: The seed of the draw; it depends on nothing but seed and ids.
+        seed: The seed of the draw, which depends only on the seed and the ids.
     """
     found = (item for sample, arms in samples if (item := _make_item(sample, arms)))
     return draw_items(found, seed=seed, most=MOST_ITEMS)
@@ -104,13 +104,13 @@ def judge_quiz(
 ) -> Quiz:
     """Return the finding on a target.
 
-    Each item counts as what was picked in both orders, and items that follow the position drop out:
-    under the null hypothesis the original and its rewording are equally likely to be picked in both
-    (sign test, Dixon and Mood 1946).
+    Each item counts for the text that was picked in both orders; items whose picks follow the
+    position do not count. Under the null hypothesis, the original and its rewording are equally
+    likely to be picked in both (sign test, Dixon and Mood 1946).
 
     Args:
-        items: The items that it was asked about.
-        answers: The kind and text of its answers, by item id and which text was first.
+        items: The items that the target was asked about.
+        answers: The kind and text of the target's answers, by item id and first text.
     """
     known, words = list(items), keep_words(answers)
     letters = {

@@ -1,11 +1,11 @@
-"""Originals against twins by a share for each text, and n-gram accuracy, the simplest such share.
+"""Comparison of originals with twins by a share for each text, and n-gram accuracy as a share.
 
-A text is cut at one place or at several; each place is asked about once or several times, and the
-answers make a share. An original is held against one twin, and the sign test over the items (Dixon
-and Mood 1946) asks whether too many originals have the higher share.
+A text is cut at one or several places; each place is asked about once or several times, and a share
+is computed from the answers. An original is compared with one twin, and the sign test over the
+items (Dixon and Mood 1946) tests whether too many originals have the higher share.
 
-N-gram accuracy (Xu et al., arXiv 2404.18824): the share of the starting points of a
-text from which a model says the next n words exactly, with n = 5 and up to five starting points.
+N-gram accuracy (Xu et al., arXiv 2404.18824): the share of a text's starting points from which a
+model gives the next n words exactly, with n = 5 and up to five starting points.
 """
 
 import re
@@ -34,13 +34,13 @@ from coreeval.evaluation.scores import NO_SCORE, Score
 from coreeval.schema import AnswerKind, Arm, Value
 
 MOST_PAIRS: Final = 100
-"""The most texts that a target is asked about, several times each (own choice: bounds the cost)."""
+"""The most texts to ask a target about, several times each (own choice: bounds the cost)."""
 NGRAM: Final = 5
-"""Words to say from a starting point (Xu et al.: n = 5)."""
+"""The number of words requested from a starting point (Xu et al.: n = 5)."""
 MOST_STARTS: Final = 5
 """The most starting points of a text (Xu et al.: K = 5)."""
 FEWEST_STARTS: Final = 2
-"""The fewest starting points; one alone is a shorter completion (own choice)."""
+"""The fewest starting points of a text (own choice: one alone is a shorter completion)."""
 Side = Literal["original", "twin"]
 SIDES: Final[tuple[Side, ...]] = ("original", "twin")
 ShareVerdict = Literal[
@@ -50,7 +50,7 @@ _WORD = re.compile(r"\S+")
 
 
 class TextPair(NamedTuple):
-    """The longest field of a sample in the original and in one twin, cut where it is asked for."""
+    """The longest field of a sample in the original and in one twin, cut for the questions."""
 
     id: str
     arm: Arm
@@ -59,7 +59,7 @@ class TextPair(NamedTuple):
 
 
 class Place(NamedTuple):
-    """One place of a text, and the number of the answer to the question about it."""
+    """One place of a text, and the number of the answer to its question."""
 
     id: str
     side: Side
@@ -77,21 +77,22 @@ class ShareFinding(Value):
     verdict: ShareVerdict
     reason: str
     asked: int
-    """Items it was asked about."""
+    """The number of items that the target was asked about."""
     unanswered: int
-    """Questions without an answer in words."""
+    """The number of questions without an answer in words."""
     compared: Arm | None
     """The arm of the twins; None without items."""
     items: int
-    """Items with a share for both texts."""
+    """The number of items with a share for both texts."""
     higher: int
-    """Items whose original has the higher share."""
+    """The number of items whose original has the higher share."""
     lower: int
-    """Items whose twin has the higher share."""
+    """The number of items whose twin has the higher share."""
     p_value: float
-    """One-sided exact p-value that originals are not ahead more often than behind (sign test)."""
+    """One-sided exact p-value, for the hypothesis that originals do not have the higher share more
+    often than twins (sign test)."""
     original: Score
-    """Mean share of originals."""
+    """The mean share of originals."""
     twin: Score
     difference: Score
 
@@ -102,15 +103,16 @@ def choose_pairs(
     *,
     seed: int,
 ) -> list[TextPair]:
-    """Return the texts that targets are asked about, at most `MOST_PAIRS`, drawn by seed and id.
+    """Return the texts to ask targets about, at most `MOST_PAIRS`, drawn by seed and id.
 
     The twins are reworded texts, or updated ones if fewer than `FEWEST_ITEMS` texts have a reworded
     one and more have an updated one.
 
     Args:
-        samples: Reads the id of each sample, and its fields by arm; each call reads them anew.
-        cut: Returns a text at the places that are asked about; nothing if it is too short.
-        seed: The seed of the draw; it depends on nothing but seed and ids.
+        samples: A function that reads the id of each sample, and its fields by arm; each call reads
+            them again.
+        cut: A function that cuts a text at the places to ask about; empty if the text is too short.
+        seed: The seed of the draw, which depends only on the seed and the ids.
     """
     most = list[TextPair]()
     for arm in TWINS:
@@ -144,10 +146,10 @@ def list_places(pairs: Iterable[TextPair], *, draws: int = 1) -> Iterator[tuple[
 
 
 def cut_ngrams(text: str) -> tuple[HalvedText, ...]:
-    """Return a text at its starting points: what is shown, and the next `NGRAM` words.
+    """Return a text at its starting points: the shown part, and the next `NGRAM` words.
 
-    The starting points are spread evenly over the text, each behind `FEWEST_WORDS` words or more;
-    their words do not overlap. Nothing if there is room for fewer than `FEWEST_STARTS`.
+    The starting points are spread evenly over the text, each after at least `FEWEST_WORDS` words;
+    their words do not overlap. The result is empty if there is room for fewer than `FEWEST_STARTS`.
     """
     words = [
         found.span()
@@ -170,7 +172,7 @@ def judge_ngrams(pairs: Iterable[TextPair], answers: Answers) -> ShareFinding:
 
     Args:
         pairs: The texts that it was asked about.
-        answers: Its answers. Truncated ones count.
+        answers: The target's answers. Truncated ones count.
     """
     known, words = list(pairs), keep_words(answers)
     said = dict[tuple[str, Side], list[bool]]()
@@ -194,7 +196,7 @@ def judge_ngrams(pairs: Iterable[TextPair], answers: Answers) -> ShareFinding:
 
 
 def says_words(missing: str, answer: str) -> bool:
-    """Return whether an answer has the missing words side by side; case and marks do not count."""
+    """Return whether an answer has the missing words in sequence; case and marks do not count."""
     due, said = find_words(missing), find_words(answer)
     return any(said[at : at + len(due)] == due for at in range(len(said) - len(due) + 1))
 
@@ -211,9 +213,9 @@ def judge_shares(
 
     Args:
         pairs: The texts that it was asked about.
-        shares: The share of each text, by item id and side; none for a text without answers.
-        tried: Originals that it tried to go on with, and did not only decline.
-        unanswered: Questions without an answer in words.
+        shares: The share of each text, by item id and side; texts without answers have none.
+        tried: The number of originals that the target tried to continue instead of declining.
+        unanswered: The number of questions without an answer in words.
         verdicts: The verdict if originals have the higher share, and the one if they do not.
     """
     columns = np.array(
@@ -250,7 +252,7 @@ def judge_shares(
 
 
 def _find_obstacle(asked: int, items: int, tried: int) -> tuple[ShareVerdict, str] | None:
-    """Return the verdict and reason if nothing can be said; None if there are enough answers."""
+    """Return the verdict and reason if there are too few answers; None if there are enough."""
     if asked >= FEWEST_ITEMS and tried < (1 - MOST_REFUSED) * asked:
         return "refusing", f"it tried to continue {tried} of {asked} originals"
     if items < FEWEST_ITEMS:

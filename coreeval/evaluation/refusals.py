@@ -1,4 +1,4 @@
-"""Recognise a text that says that its author does not know or refuses to say."""
+"""Recognise texts whose author does not know the answer or refuses to give it."""
 
 import re
 from typing import Final
@@ -26,5 +26,5 @@ _DECLINES: Final = re.compile(
 
 
 def declines(text: str) -> bool:
-    """Return whether a plain text says that it does not know or refuses to say."""
+    """Return whether the author of a plain text does not know the answer or refuses to give it."""
     return _DECLINES.search(text) is not None

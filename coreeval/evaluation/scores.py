@@ -1,7 +1,7 @@
-"""Numbers with their n and interval, and the tables of them that a report has of the arms.
+"""Numbers with their n and interval, and a report's tables of the arms.
 
-Nothing here computes an interval from draws, and nothing imports numpy: releases, gates and pages
-read these values without it.
+This module does not compute intervals from draws and does not import numpy: releases, gates and
+pages read these values without it.
 """
 
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ LabelPair = tuple[str, str]
 LEVEL = 0.95
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 DRAWS = 2000
-"""The number of bootstrap draws; another seed moves an end by about a fiftieth of the width
-(measured)."""
+"""The number of bootstrap draws; another seed moves an end of an interval by about a fiftieth of
+its width (measured)."""
 
 
 class Score(Value):
@@ -49,7 +49,7 @@ def score_accuracy(pairs: Mapping[LabelPair, int]) -> Score:
 def score_proportion(hits: int, n: int) -> Score:
     """Return a share with its interval.
 
-    Wilson (1927), without continuity correction: the interval keeps a width if all or none are
+    Wilson (1927), without continuity correction: the interval has a width even if all or none are
     hits.
     """
     if not n:
@@ -96,10 +96,10 @@ ARM_DEFINITIONS = {
 
 
 class TemplateScore(Value):
-    """The scores of a target with one template on some samples of one arm."""
+    """The scores of a target with one template on some samples of an arm."""
 
     template: int
-    """The number in the task, from 1; 0 for a target that gets no template."""
+    """The template's number in the task, from 1; 0 for a target without templates."""
     macro_f1: Score
     accuracy: Score
     answers: dict[AnswerKind, int]
@@ -118,7 +118,7 @@ class ArmScore(Value):
 
 
 class LabelCoverage(Value):
-    """How many of a label's samples in the benchmark both arms have."""
+    """The number of a label's samples in the benchmark that both arms have."""
 
     label: str
     shared: int
@@ -151,11 +151,11 @@ class TargetScores(Value):
 
 
 class TargetRanking(Value):
-    """Whether targets have the same order on the original and the updated arm."""
+    """The agreement of the targets' order on the original and the updated arm."""
 
     targets: tuple[str, ...]
     kendall: Score
-    """Kendall's tau-b of their macro-F1, -1 to 1; `n` is the number of targets."""
+    """Kendall's tau-b of their macro-F1, from -1 to 1; `n` is the number of targets."""
     spearman: Score
     """Spearman's rho of the same scores."""
 
@@ -172,7 +172,7 @@ class ArmTable(Value):
     draws: int
     seed: int
     kind: TaskKind = "labels"
-    """The kind of the task, which says what `accuracy` and `macro_f1` are."""
+    """The kind of the task, which defines `accuracy` and `macro_f1`."""
     definitions: dict[str, str] = ARM_DEFINITIONS
 
     @model_serializer(mode="wrap")

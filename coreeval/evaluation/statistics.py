@@ -1,7 +1,8 @@
 """Resampling by sufficient sums, intervals, p-values, and the smallest detectable difference.
 
 An item is a row of numbers whose sums over items give every score, so a resample is a row of
-weights times all rows. Weights are made in pieces: memory stays the same for any number of draws.
+weights times all rows. Weights are created in pieces, so memory does not depend on the number of
+draws.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +90,7 @@ INTERVALS: Final[dict[Interval, Callable[[StatisticReplicates], tuple[float, flo
 
 
 def make_estimate(found: StatisticReplicates, interval: Interval) -> Estimate:
-    """Return the statistic with its interval, or without one if any replicate is undefined."""
+    """Return the statistic with its interval, or without one if a replicate is undefined."""
     parts = (found.drawn, found.influence)
     if not np.isfinite(found.value) or not all(np.isfinite(part).all() for part in parts):
         return Estimate(found.value, np.nan, np.nan)
@@ -121,8 +122,8 @@ def wilson_interval(share: float, n: float) -> tuple[float, float]:
 def ensure_width(value: float, low: float, high: float, n: int) -> tuple[float, float]:
     """Return an interval of a score from 0 to 1, or Wilson's if all draws are equal.
 
-    If all n samples are right, or all wrong, all draws are equal and a percentile interval has no
-    width, although the score is uncertain.
+    If all n samples are right, or all are wrong, all draws are equal and a percentile interval has
+    no width, although the score is uncertain.
     """
     return wilson_interval(min(max(value, 0.0), 1.0), n) if low == high and n else (low, high)
 
@@ -193,7 +194,7 @@ def _multinomial(n: int, size: int, rng: np.random.Generator) -> Array:
 def cluster_sums(rows: Array, clusters: Sequence[str] | NDArray[np.str_]) -> Array:
     """Return the sums over the items of each cluster, of shape (clusters, statistics).
 
-    Questions about one document depend on each other: they are resampled and counted as one
+    Questions about one document depend on each other, so they are resampled and counted as one
     (Davison and Hinkley 1997, section 3.8).
     """
     known, cluster = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
@@ -224,7 +225,7 @@ def permute_sums(
 
 
 def split_draws(draws: int, n: int) -> Iterator[int]:
-    """Yield the numbers of draws of `n` weights to make at a time, so that memory stays bounded."""
+    """Yield the numbers of draws of `n` weights to create at a time, to bound memory."""
     most = max(1, PIECE // n)
     for start in range(0, draws, most):
         yield min(most, draws - start)

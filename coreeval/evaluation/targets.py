@@ -1,8 +1,8 @@
-"""What a target model is asked about a sample, and its answer as a prediction.
+"""Questions to a target model about a sample, and its answers as predictions.
 
-A target answers every question itself: an answer that is refused, cut short or garbled is its
-invalid answer, and no other model answers instead. A question that did not reach the target has no
-prediction.
+A target answers every question itself: an answer that is refused, truncated or unreadable counts as
+its invalid answer, and no other model answers instead. A question that did not reach the target has
+no prediction.
 """
 
 import asyncio
@@ -54,9 +54,8 @@ def make_predictor(
 ) -> Callable[[TargetQuestion], Awaitable[Prediction]]:
     """Return the function that asks a target one question and returns its prediction.
 
-    An answer that is refused, truncated or none is a prediction of its kind; graded kinds of task
-    have each answer graded, in a thread and one after the other. The function
-    raises:
+    An answer that is refused, truncated or unparsed is a prediction of its kind; in graded kinds of
+    task, each answer is graded, in a thread and one after the other. The function raises:
         ModelCallError: the question did not reach the target; there is no prediction.
         PromptError: a template names a variable that the task does not have.
         ModelUnusable: the target cannot be used at all.
@@ -78,7 +77,7 @@ def make_predictor(
             return None, None
         if not answer:
             return False, 0.0
-        async with grading:  # a document of 400,000 characters takes seconds; it is kept once read
+        async with grading:  # a document of 400,000 characters takes seconds; it is cached
             return await asyncio.to_thread(grade, sample, answer)
 
     async def predict(asked: TargetQuestion) -> Prediction:
@@ -111,12 +110,12 @@ class _TargetReply(NamedTuple):
 
 
 def hash_question(task: Task, weights: str = "") -> str:
-    """Return the hash of everything that a target is asked except the text.
+    """Return the hash of everything in a question to a target except the text.
 
     Args:
         task: The task.
-        weights: The digest of the target's weights, if they are on this machine: others under the
-            same name are asked anew.
+        weights: The digest of the target's weights, if they are on this machine: other weights of
+            the same name are asked again.
     """
     form = scoring_of(task).format
     words = (*task.templates, form, task.target or "", *(label.name for label in task.labels))
@@ -135,7 +134,7 @@ def make_message(task: Task, fields: Mapping[str, str], template: int) -> Messag
 
 
 def show_item(task: Task, fields: Mapping[str, str]) -> dict[str, str]:
-    """Return what `$item` and `$choices` stand for."""
+    """Return the values of `$item` and `$choices`."""
     known = kind_of(task).template_variables
     letters = option_fields(task.fields) if "choices" in known else []
     shown = {name: fields[name] for name in task.shown_fields if name not in letters}

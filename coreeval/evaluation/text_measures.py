@@ -1,9 +1,9 @@
-"""What can make a text harder, as numbers: its length, oddness, readability, numbers and names.
+"""Measures of what can make a text harder: length, oddness, readability, numbers and names.
 
 The neutral model behind `oddness` is a trigram of characters, smoothed from order to order (MacKay
 and Peto 1995, "A hierarchical Dirichlet language model", Natural Language Engineering 1, 289-307).
-It is cross-fitted: a text is scored by a model of every other sample, with the texts of all groups,
-so that the score is how odd a text is, and not whether the model has read it.
+It is cross-fitted: a text is scored by a model of the other half of the samples, with the texts of
+all groups, so the score depends on how odd a text is, and not on whether the model has read it.
 """
 
 import re
@@ -23,9 +23,9 @@ TextMeasures = Mapping[str, Mapping[str, Floats]]
 """By group, then by measure: one value per text."""
 
 READ: Final = 1000
-"""Our choice: the characters of a text compared with other texts; its length counts all."""
+"""The most characters of a text to compare with other texts; its length counts all (own choice)."""
 PRIOR: Final = 10.0
-"""Our choice: the number of characters that the next lower order of the model counts as."""
+"""The weight of the model's next lower order, as a number of characters (own choice)."""
 DEFINITIONS: Final[Mapping[str, str]] = {
     "words": "sequences of letters and digits; single characters in scripts without spaces",
     "characters": "all characters, including blanks",
@@ -60,7 +60,7 @@ _OWN: Final = ("words", "characters", "numbers", "capitals", "grade")
 
 
 def count_sentences(text: str) -> int:
-    """Return the number of sentence ends, one at least; a point inside a number or a name is none.
+    """Return the number of sentence ends, at least one, without points inside numbers and names.
 
     The readability index counts all points, as its authors did.
     """

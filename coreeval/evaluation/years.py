@@ -1,10 +1,10 @@
-"""The years of a text: which of its numbers are some, however they are written.
+"""The years of a text: which of its numbers are years, in any notation.
 
-Taken are years from 1900 to 2099: alone, in dates (2014-12-31, 12/31/2014, 31-dec-14, 20141231),
-in ranges (2013-2014, 2013-14), as decades (1990s), quarters and fiscal years (FY14, 4Q14, 2014E).
-Passed over is what only looks like one: amounts of money, numbers with a unit, a minus sign or a
-thousands separator, decimals, addresses, numbers of accounting standards, and numbers in the body
-of a table.
+Years from 1900 to 2099 are found: alone, in dates (2014-12-31, 12/31/2014, 31-dec-14, 20141231), in
+ranges (2013-2014, 2013-14), as decades (1990s), quarters and fiscal years (FY14, 4Q14, 2014E).
+Numbers that only look like years are skipped: amounts of money, numbers with a unit, a minus sign
+or a thousands separator, decimals, addresses, numbers of accounting standards, and numbers in the
+body of a table.
 """
 
 import re

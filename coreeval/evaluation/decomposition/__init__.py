@@ -1,4 +1,4 @@
-"""What a score drop is made of: memory, rewriting, label noise; and which samples it comes from."""
+"""Decomposition of a score drop into memory, rewriting and label noise, and its samples."""
 
 from coreeval.evaluation.decomposition.item_evidence import (
     FALSE_SHARE,

@@ -1,16 +1,15 @@
-"""Which samples a target seems to remember, with so many of them flagged falsely and no more.
+"""Samples that a target seems to remember, with a bound on the share of false flags.
 
-A sample's score is the mean share of templates that a target is right with on texts that would be
-remembered, less that on texts that would not, shrunk by how little its templates say: with a
-Beta-binomial prior of rates the posterior mean of that difference is m / (m + s) of it, for m
-templates and a prior as strong as s of them. Scores of the same shape that memory has no part in
-stand beside it.
+A sample's score is the mean share of templates with a right answer on texts that may be remembered,
+minus that on texts that cannot be, shrunk if there are few templates: with a Beta-binomial prior of
+rates, the posterior mean of that difference is m / (m + s) of it, for m templates and a prior as
+strong as s of them. Scores of the same form, without a part of memory, serve as the comparison.
 
-A sample's p-value is the rank of its score among those (conformal p-values, which Benjamini and
-Hochberg's procedure takes: Bates, Candès, Lei, Romano and Sesia 2023, Annals of Statistics 51,
-149-178); those flagged are held to a share of false ones for each kind of memory apart, since a
-sample that stands out in one does not in the other. That share holds if the arms are alike but for
-memory: the same check as for a target's verdict comes before any flag.
+A sample's p-value is the rank of its score among these (conformal p-values, which are valid in the
+procedure of Benjamini and Hochberg: Bates, Candès, Lei, Romano and Sesia 2023, Annals of Statistics
+51, 149-178); the share of false flags is bounded for each kind of memory separately, because a
+sample that stands out in one kind does not in the other. The bound holds if the arms differ only in
+memory, so the check of a target's verdict comes before any flag.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from coreeval.schema import Arm, Value
 
 
 class ArmContrast(NamedTuple):
-    """The arms that would be remembered, and the arms that would not."""
+    """The arms that may be remembered, and the arms that cannot be."""
 
     front: tuple[Arm, ...]
     back: tuple[Arm, ...]
@@ -52,7 +51,7 @@ CONTRAST_PAIRS: Final[Mapping[MemoryKind, ContrastPair]] = {
 }
 """The first rewriting of a text is compared with the second, as in `surface_unexplained`, and the
 updated arm is exchanged with the control arm, which was rewritten in the same way. Without a
-control arm, the number of samples that chance singles out is unknown."""
+control arm, the number of samples that stand out by chance is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class KindScores:
 
 @dataclass(frozen=True, eq=False)
 class SampleScores:
-    """The scores of all samples that every needed arm has."""
+    """The scores of all samples that are in every needed arm."""
 
     places: Numbers
     """The rows of the table."""
@@ -125,12 +124,13 @@ def shrinkage(hits: Numbers, asked: Numbers) -> Floats:
 
 
 def _round_equal(values: Floats) -> Floats:
-    """Round values so that those that differ only in their last bits become equal."""
+    """Round values so that values that differ only in their last bits become equal."""
     return np.round(values, 9)
 
 
 FALSE_SHARE: Final = 0.1
-"""Our choice: one in ten entries of a list for inspection may be wrong."""
+"""The share of false flags: one in ten entries of a list for inspection may be wrong (own
+choice)."""
 ItemRow = Mapping[str, str | int | float | None]
 
 
@@ -138,13 +138,13 @@ class SampleFlags(Value):
     """The samples that seem remembered in one way."""
 
     ids: tuple[str, ...]
-    """Sorted with the surest first."""
+    """The ids of the samples, the surest first."""
     expected_false: float
-    """The expected number of ids that are not remembered, at most."""
+    """The upper bound of the expected number of ids that are not remembered."""
     highest: int
     """The number of samples with the highest possible score."""
     by_chance: int
-    """The number of samples that have this score without being remembered."""
+    """The number of samples that have this score by chance, without memory."""
     least: int
     """The number of samples that must have this score before any can be flagged."""
 
@@ -157,17 +157,17 @@ class ItemEvidence(Value):
     """The number of samples with a valid answer in every arm that was asked."""
     templates: int
     base: str | None
-    """The source of the base rate, `control`; None if nothing can be said."""
+    """The source of the base rate, `control`; None if there is no evidence."""
     false_share: float
     kinds: dict[MemoryKind, SampleFlags]
-    """Excludes kinds on which nothing can be said."""
+    """The flags by kind, without kinds that have no evidence."""
     note: str
     """The limits of the evidence, for a reader."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemFindings:
-    """The evidence, and the table that it is based on."""
+    """The evidence, and the table on which it is based."""
 
     found: ItemEvidence
     columns: tuple[str, ...]
@@ -179,7 +179,7 @@ class ItemFindings:
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """One kind of evidence for each row of the table; nan if there is none."""
+    """One kind of evidence for each row of the table; nan if a row has none."""
 
     score: Floats
     p: Floats
@@ -193,7 +193,7 @@ def find_items(
     *,
     false_share: float = FALSE_SHARE,
 ) -> ItemFindings:
-    """Score every sample and flag those that seem remembered, at most `false_share` falsely.
+    """Score every sample; flag those that seem remembered, at most `false_share` falsely.
 
     A kind of memory is left out if it has no check or if a harder arm would explain it. No sample
     is flagged if the target loses no more than the others.
@@ -226,7 +226,7 @@ def find_items(
 
 
 def _open_questions(check: LossCheck | None) -> Iterator[str]:
-    """Yield the reasons that single samples cannot be judged."""
+    """Yield the reasons why single samples cannot be judged."""
     if check is None:
         yield "no other targets or texts were compared"
         return
@@ -242,7 +242,7 @@ def _levels(
     told: Collection[MemoryKind],
     false_share: float,
 ) -> dict[MemoryKind, _Levels]:
-    """Return the evidence for each kind of memory in `told`, for all lines of the table."""
+    """Return the evidence for each kind of memory in `told`, for all rows of the table."""
     found: dict[MemoryKind, _Levels] = {}
     for kind, scores in scored.kinds.items():
         if kind not in told:

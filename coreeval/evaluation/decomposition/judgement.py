@@ -1,7 +1,7 @@
-"""From what targets lose to verdicts: a loss is memory if no harder arm explains it.
+"""Verdicts from the losses of targets: a loss is memory if no harder arm explains it.
 
-Whether an arm is harder is looked for in its texts, and in what other targets lose on it; what the
-parts of a drop show, and by which rule, stands in `RULES`.
+The texts of an arm, and the losses of other targets on it, show whether it is harder; `RULES` has
+the rules that turn the parts of a drop into a verdict.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ class DropCase(NamedTuple):
 
 
 Rule = Callable[[DropCase], Why | None]
-"""Returns the reasons that the rule holds, or None if it does not."""
+"""A function that returns the reasons why the rule holds, or None if it does not."""
 
 _MEMORY: Final[Mapping[MemoryKind, str]] = {
     "wording": "memory of the words",
@@ -106,7 +106,7 @@ def _list_claims(case: DropCase) -> list[MemoryKind]:
 
 
 def _holds(parts: DropParts, kind: MemoryKind) -> bool:
-    """Return whether a loss beyond label noise, and what the control arm leaves of it, exceed 0."""
+    """Return whether a loss beyond label noise, and its part beyond the control arm, exceed 0."""
     found = [_beyond(parts.terms.get(name)) for name in CLAIMS[kind]]
     return all(each is not None and _above_one_sided(each) for each in found)
 
@@ -173,9 +173,9 @@ def _nothing(case: DropCase) -> Why:
 
 
 def _decisive(parts: DropParts, name: TermName, beside: TermName) -> str:
-    """Return the decisive term with its interval: the part of a loss that the control arm leaves.
+    """Return the decisive term with its interval: the remainder of a loss after the control arm.
 
-    If the loss itself is not above 0, it is decisive, whatever the control arm leaves of it.
+    If the loss itself is not above 0, it is decisive, regardless of the remainder.
     """
     raw, left = _beyond(parts.terms.get(name)), _beyond(parts.terms.get(beside))
     if left is None or raw is None or not _above_one_sided(raw):
@@ -242,7 +242,7 @@ class ArmTexts(Value):
     n: int
     """The number of samples compared: at most 2,000 of those with a text in all four arms."""
     kinds: dict[MemoryKind, CovariateCheck]
-    """Empty if there are fewer than 20 samples."""
+    """The differences; empty if there are fewer than 20 samples."""
 
 
 def compare_arm_texts(
@@ -253,7 +253,7 @@ def compare_arm_texts(
     Args:
         texts: By arm, the text of each sample by id; at most `covariates.MOST` samples that all
             arms share are used.
-        clusters: The cluster of each sample by id; None if each is its own.
+        clusters: The cluster of each sample by id; None if each sample is its own cluster.
     """
     own = [texts.get(arm, {}) for arm in PATH]
     keys = [key for key in own[0] if all(key in other for other in own)][:MOST]
@@ -289,8 +289,8 @@ def judge_losses(
         found: The losses of each target, all with the same seed and number of draws.
         texts: How the texts of the arms differ; None if they were not compared, which leaves every
             loss unexplained.
-        references: Targets that are presumed to remember nothing; if there are at least four, the
-            other targets are compared with them alone.
+        references: Targets presumed to remember nothing; if there are at least four, the other
+            targets are compared with them only.
     """
     checks: dict[MemoryKind, dict[str, LossCheck]] = {
         kind: _checks(kind, found, texts, frozenset(references)) for kind in BACK
@@ -321,7 +321,7 @@ def _checks(
 ) -> dict[str, LossCheck]:
     """Return the alternative explanations of each target's loss, with p-values adjusted over all.
 
-    References are a separate family: whether they remember anything is not in question.
+    References are a separate family because their memory is not in question.
     """
     tested = {each.target: _compare_with_others(kind, each, found, references) for each in found}
     fair = dict[str, float]()
@@ -350,7 +350,7 @@ class _OtherTargets(NamedTuple):
 def _compare_with_others(
     kind: MemoryKind, own: Losses, found: Sequence[Losses], references: frozenset[str]
 ) -> _OtherTargets:
-    """Compare a target with the references if there are at least four, else with all others.
+    """Compare a target with the references if there are at least four, or with all others.
 
     Targets whose answers lack a label more often on the arm behind are left out, because they say
     nothing about its difficulty.
@@ -394,7 +394,7 @@ def _too_few(others: Sequence[str]) -> str:
 
 
 def _unlike_texts(kind: MemoryKind, texts: ArmTexts | None) -> Iterator[str]:
-    """Yield the reasons that, judging by the texts, an arm may be harder."""
+    """Yield the reasons why an arm may be harder, judging by the texts."""
     if texts is None:
         yield "the texts of the arms were not compared"
     elif kind not in texts.kinds:

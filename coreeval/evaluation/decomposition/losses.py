@@ -1,7 +1,7 @@
-"""What a target loses from arm to arm, as terms that are differences of arms.
+"""The losses of a target from arm to arm, as terms that are differences of arms.
 
-Every arm shares the draws, so that differences stay paired. What wrong labels can cost macro-F1 is
-bounded here; accuracy loses at most their share.
+All arms share the draws, so differences stay paired. This module bounds the cost of wrong labels in
+macro-F1; in accuracy, they cost at most their share.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,14 +53,15 @@ TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
     "unexplained": "knowledge - rewriting: loss from new facts beyond the cost of rewriting",
 }
 MIN_SAMPLES: Final = 20
-"""Our choice, as for PCR: with fewer, a bootstrap has too few samples to show how they vary."""
+"""The fewest samples (own choice, as for PCR): with fewer, a bootstrap does not show how they
+vary."""
 
 Verdict = Literal["remembered", "not_shown", "arms_differ", "no_control", "too_few"]
 """In this order: a loss that neither rewriting nor label noise nor a harder arm explains; no such
 loss; a loss that a harder arm may also explain; a loss that rewriting may explain, for lack of a
 control arm; too few samples."""
 MemoryKind = Literal["wording", "facts"]
-"""What may be remembered: the words of the original, or the facts of its time."""
+"""The kinds of memory: of the words of the original, or of the facts of its time."""
 FRONT: Final[Mapping[MemoryKind, tuple[Arm, ...]]] = {
     "wording": ("original",),
     "facts": ("semantic", "control"),
@@ -72,7 +73,7 @@ CLAIMS: Final[Mapping[MemoryKind, tuple[TermName, TermName]]] = {
     "wording": ("surface", "surface_unexplained"),
     "facts": ("knowledge", "unexplained"),
 }
-"""The loss that may be memory, and what remains of it after the control arm."""
+"""The loss that may be memory, and its remainder after the control arm."""
 
 
 class Term(Value):
@@ -80,17 +81,17 @@ class Term(Value):
 
     lost: Score
     beyond_noise: Score | None
-    """What remains if wrong labels cost as much as they can (twice that if an arm counts twice);
+    """The remainder if wrong labels cost as much as they can (twice that if an arm counts twice);
     None if this has no bound, and for `rewriting`. The upper end is that of `lost`, because wrong
     labels may cost nothing."""
     p_value: float | None
-    """Two-sided, for the hypothesis of no loss."""
+    """The two-sided p-value for the hypothesis of no loss."""
     detectable: float | None
-    """The smallest true loss that four of five studies with as many samples detect."""
+    """The smallest true loss that four of five studies with this number of samples detect."""
 
 
 class ArmStep(Value):
-    """The score of an arm on the samples that all arms share, and the loss since the last one."""
+    """The score of an arm on the samples of all arms, and the loss since the previous arm."""
 
     arm: Arm
     score: Score
@@ -102,10 +103,10 @@ class DropParts(Value):
     """The parts of the drop in one score."""
 
     terms: dict[TermName, Term]
-    """Excludes terms whose arms were not asked."""
+    """The terms, without those whose arms were not asked."""
     steps: tuple[ArmStep, ...]
-    """From original to updated, in the order of the losses: surface, rewriting, unexplained. Their
-    losses add up to the drop."""
+    """The steps from original to updated, in the order of the losses: surface, rewriting,
+    unexplained. Their losses add up to the drop."""
     noise_cost: float | None
     """The most that wrong labels can cost the score of the updated arm; None if it is unknown."""
 
@@ -114,22 +115,22 @@ class LossCheck(Value):
     """Explanations other than memory for a loss of one target, and whether they apply."""
 
     no_label: CovariateDifference | None
-    """Answers without a label on the arms in front and on the arm behind, in % of the answers; None
-    if an arm was not asked."""
+    """The answers without a label on the arms in front and on the arm behind, in % of the answers;
+    None if an arm was not asked."""
     others: tuple[str, ...]
-    """The targets compared with the tested one: references if there are enough, else all."""
+    """The targets compared with the tested one: references if there are enough, or all others."""
     excess: Score
     """The score on the arms in front minus the score that the others' line predicts from the arm
     behind; a share. Its values are None with too few others."""
     p_value: float | None
-    """One-sided, for the hypothesis of no excess; None with too few others."""
+    """The one-sided p-value for the hypothesis of no excess; None with too few others."""
     p_adjusted: float | None
-    """Adjusted over all targets together (Holm 1979)."""
+    """The p-value adjusted over all targets together (Holm 1979)."""
     exceeds: bool
     """Whether p_adjusted is at most 0.05: the target loses more than the others."""
     unlike: tuple[str, ...]
-    """The reasons that a harder arm cannot be ruled out, one sentence each; empty if the others
-    rule it out or explain the loss."""
+    """The reasons why a harder arm cannot be ruled out, one sentence each; empty if the others rule
+    it out or explain the loss."""
 
 
 class Decomposition(Value):
@@ -154,8 +155,8 @@ def macro_f1_cost(table: AnswerTable, view: AnswerView, share: float) -> float:
     """Return an upper bound on the cost of wrong labels in macro-F1, averaged over templates.
 
     A wrong label costs the gain from correcting it: an answer counted as wrong becomes a hit of the
-    label given, and is no longer due for another. Hits go to the labels that gain most, which is
-    exact because each gain shrinks. Every label loses as many due answers as it can, which is more
+    given label, and is no longer due for another. Hits go to the labels that gain most, which is
+    exact because the gains decrease. Every label loses as many due answers as it can, which is more
     than all labels can lose together.
     """
     costs = [
@@ -182,7 +183,7 @@ def _correct_way(table: AnswerTable, way: int, counted: Mask, share: float) -> f
 
 
 def _correct_grades(scores: Floats, share: float) -> float:
-    """Return what the mean score gains if the worst answers of a share are worth 1 each."""
+    """Return the gain of the mean score if the worst answers of a share have the score 1."""
     wrong = int(np.ceil(share * len(scores)))
     return float((1 - np.sort(scores)[:wrong]).sum() / len(scores))
 
@@ -198,11 +199,11 @@ def _fill_hits(hits: Floats, size: Floats, room: Floats, wrong: int) -> Floats:
 
 
 REWRITTEN: Final[tuple[Arm, ...]] = ("semantic", "updated")
-"""The arms in which wrong labels look like memory; one bound is assumed for both."""
+"""The arms in which wrong labels look like memory; the same bound is assumed for both."""
 
 Arms = tuple[Arm, ...]
 Replicates = Mapping[Arms, Mapping[Arm, ViewScores]]
-"""The scores of each arm on the samples that it shares with certain other arms."""
+"""The scores of each arm on the samples that it shares with some other arms."""
 Metric = Callable[[ViewScores], Floats]
 Costs = Mapping[Arm, float]
 """The most that wrong labels cost the score of each arm; empty if no labels were judged."""
@@ -304,16 +305,17 @@ def _steps(
 class Claim:
     """A loss that may be memory of one kind.
 
-    If answers on the arm behind have no label more often, each of them counts as right there, in
-    `parts` and in `standing`: a loss found then does not depend on what such answers meant.
+    If answers lack a label more often on the arm behind, they count as right there, in `parts` and
+    in `standing`: a loss found then does not depend on the meaning of such answers.
     """
 
     parts: DropParts
     """The parts of the loss in accuracy."""
     standing: TargetStanding | None
-    """None if one of the four arms was not asked."""
+    """The standing among targets; None if one of the four arms was not asked."""
     no_label: CovariateDifference | None
-    """None in the same case; `differs` if the arm behind has more at p <= 0.05, however few."""
+    """The answers without a label; None in the same case. `differs` if the arm behind has more of
+    them at p <= 0.05, however few."""
 
     @property
     def lenient(self) -> bool:
@@ -369,7 +371,7 @@ def measure_losses(
 def _standing(
     coded: AnswerCodes, path: Mapping[Arm, ViewScores], kind: MemoryKind
 ) -> TargetStanding | None:
-    """Return a target's scores where memory helps and where it does not."""
+    """Return a target's scores on the arms where memory helps, and on the arm where it does not."""
     if not path or not next(iter(path.values())).n:
         return None
     scores = {arm: mean_of_templates(found.accuracy, found) for arm, found in path.items()}

@@ -1,4 +1,4 @@
-"""The detectors of memory: the one list for commands, reports, gates and calibration."""
+"""The detectors of memory: the single list for commands, reports, gates and calibration."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,7 +23,7 @@ OVERLAP: Final = Detector(
     access="answers",
     about_targets=False,
 )
-"""Texts that two benchmarks share: nobody is asked, and no target is judged."""
+"""Texts that two benchmarks share: no target is asked or judged."""
 DETECTORS: Final[Mapping[str, Detector]] = {
     each.name: each
     for each in (
@@ -39,35 +39,35 @@ DETECTORS: Final[Mapping[str, Detector]] = {
         FINETUNE,
     )
 }
-"""By name, in the order in which they are shown."""
+"""The detectors by name, in display order."""
 SUMMARIES: Final = {
     each.report_key: each.summarize for each in DETECTORS.values() if each.summarize
 }
-"""What a terminal shows of a detector's part of report.json, by the key of that part."""
+"""The terminal output for a detector's part of report.json, by the key of that part."""
 TARGET_DETECTORS: Final = tuple(each for each in DETECTORS.values() if each.about_targets)
-"""Those that say something of a target."""
+"""The detectors of memory in targets."""
 BENCHMARK_DETECTORS: Final = tuple(each for each in DETECTORS.values() if not each.about_targets)
-"""Those that say something of a benchmark."""
+"""The detectors for benchmarks."""
 GATED: Final[Mapping[str, Detector]] = {
     each.verdict_gate.name: each for each in TARGET_DETECTORS if each.verdict_gate
 }
-"""Those whose verdicts a gate may forbid, by the name of the gate."""
+"""The detectors whose verdicts a gate may forbid, by the name of the gate."""
 ASKED: Final[Mapping[str, Detector]] = {
     each.name: each for each in TARGET_DETECTORS if each.questions
 }
-"""Those that `coreeval detect NAME RUN` runs, by name."""
+"""The detectors that `coreeval detect NAME RUN` runs, by name."""
 PROBES: Final = tuple(probe for each in ASKED.values() for probe in each.probes.values())
-"""Those that `coreeval detect NAME RUN --probe KEY` runs; only their documents are read."""
+"""The detectors that `coreeval detect NAME RUN --probe KEY` runs; only their documents are read."""
 DOCUMENTED: Final[Mapping[str, Detector]] = {
     each.name: each for each in (*DETECTORS.values(), *PROBES) if each.has_document
 }
-"""Those of which a run keeps a document, by name."""
+"""The detectors for which a run stores a document, by name."""
 
 
 def find_detector(name: str) -> Detector | None:
     """Return a detector that asks targets of a run: a built-in one, or `plugin:NAME`.
 
-    Return None if there is none of that name.
+    Return None if no detector has that name.
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
@@ -84,10 +84,10 @@ def find_detector(name: str) -> Detector | None:
 
 
 def list_target_detectors(report: Json) -> list[Detector]:
-    """Return the detectors that say something of a target, those of a report's plugins included.
+    """Return the detectors of memory in targets, including those of a report's plugins.
 
-    Plugins are not loaded: documents of their findings say what their verdicts mean. Those that do
-    not are left out.
+    Plugins are not loaded: the documents of their findings define their verdicts. Documents without
+    these definitions are left out.
     """
     documents = report.get(DOCUMENTS) or {}
     named = [document for name, document in documents.items() if name.startswith(PLUGIN_DOCUMENT)]
@@ -95,7 +95,7 @@ def list_target_detectors(report: Json) -> list[Detector]:
 
 
 def restore_detectors(documents: Iterable[Json]) -> Iterator[Detector]:
-    """Yield the detectors that are plugins and wrote these documents."""
+    """Yield the plugin detectors that wrote these documents."""
     for document in documents:
         from coreeval.evaluation.detectors.plugin_detector import restore_detector  # for few
 

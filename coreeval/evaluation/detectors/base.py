@@ -1,9 +1,9 @@
-"""What a detector of memory asks and finds, and how its finding is shown and gated.
+"""Detectors of memory: their questions and findings, and how findings are shown and gated.
 
-There are two kinds. Those with a `config_key` are of the run graph: nodes ask for them, and
-report.json has a part for each. Every other detector has `questions` and `score`: `coreeval detect
-NAME RUN` puts the questions to the run's targets through graph/campaign, `score` turns the answers
-into a document, and report, gates, findings and agreement take it from there.
+There are two kinds. Detectors with a `config_key` are part of the run graph: nodes ask their
+questions, and report.json has a part for each. Every other detector has `questions` and `score`:
+`coreeval detect NAME RUN` asks the run's targets through graph/campaign, and `score` turns the
+answers into a document, which report, gates, findings and agreement read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,17 +16,18 @@ from coreeval.tools.text_scores import TextScores
 
 Json = Mapping[str, Any]
 MemoryFinding = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
-"""Memory was found; it was looked for and not found; the answers cannot tell; nobody asked."""
+"""Memory was found; it was tested and not found; the answers are not conclusive; it was not
+tested."""
 Access = Literal["answers", "log_probabilities", "weights"]
-"""What a detector needs of a target."""
+"""The access to a target that a detector needs."""
 ANY_OTHER: Final = ""
-"""In place of a target: every target that no finding names."""
+"""The name that stands for every target without a finding of its own."""
 DOCUMENTS: Final = "detectors"
-"""The key of report.json under which documents of detectors without a node are kept, by name."""
+"""The key of report.json that holds the documents of detectors without a node, by name."""
 
 
 PLUGIN_DOCUMENT: Final = "plugin-"
-"""The beginning of the names of detectors that are plugins."""
+"""The prefix of the names of plugin detectors."""
 
 
 class Finding(NamedTuple):
@@ -35,10 +36,10 @@ class Finding(NamedTuple):
     target: str
     memory: MemoryFinding
     verdict: str
-    """The verdict in the detector's own words; empty if it was not run on the target."""
+    """The verdict in the detector's own wording; empty if it was not run on the target."""
     reason: str
     part: str = ""
-    """The part that it is about, such as a series."""
+    """The part that the finding is about, such as a series."""
     caveat: str = ""
     """The condition under which the verdict holds."""
 
@@ -50,39 +51,39 @@ class VerdictGate:
     name: str
     """The gate's name in a file of gates and in the findings of a release."""
     asked: Literal["labelling", "audited"]
-    """Which targets must have a verdict: those that label texts, or those asked in words."""
+    """The targets that must have a verdict: targets that label texts, or targets asked in words."""
     none: str
     """The message if no target has a verdict."""
     some: str
-    """The message before the names of targets without one."""
+    """The message before the names of targets without a verdict."""
     hint: str = ""
-    """What to do, before the advice to ask the targets."""
+    """The advice to show before the advice to ask the targets."""
 
 
 class ReportSection(NamedTuple):
-    """A section of report.html that is about a detector."""
+    """A section of report.html about a detector."""
 
     anchor: str
     title: str
-    """In the page's navigation."""
+    """The title in the page's navigation."""
     template: str
     is_present: Callable[[Json], bool]
-    """Whether report.json has anything for the section."""
+    """Whether report.json has data for the section."""
     place: int = 100
-    """Sections are shown in the order of their places."""
+    """The position of the section: sections are sorted by place."""
 
 
 class SectionTemplates(NamedTuple):
-    """What the templates of a detector's sections use."""
+    """The filters and functions that the templates of a detector's sections use."""
 
     package: str
-    """The package beside whose modules its own templates are."""
+    """The package that contains the detector's templates."""
     filters: Mapping[str, Callable[..., Any]]
     functions: Mapping[str, Callable[..., Any]]
 
 
 class AxisMarks(NamedTuple):
-    """What a detector draws on an axis of its own, whose middle is 0."""
+    """The values that a detector draws on its own axis, whose middle is 0."""
 
     shown: Sequence[Json]
     """Values with the ends of their intervals."""
@@ -99,27 +100,28 @@ class SampleTexts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorInputs:
-    """What a detector may ask about: the texts of a run that has ended."""
+    """The data that a detector may ask about: the texts of a finished run."""
 
     task: Task
     seed: int
     texts: Callable[[], Iterator[SampleTexts]]
-    """Reads the samples from the run, in the benchmark's order; each call reads them anew. Their
-    texts are what a target may have read somewhere, without the gold."""
+    """A function that reads the samples from the run, in the benchmark's order; each call reads
+    them again. The texts are those that a target may have read somewhere, without the gold."""
     fields: Callable[[], Iterator[SampleTexts]]
-    """The same with all fields; a detector that asks about some of them leaves the gold out."""
+    """The same function with all fields; a detector that asks about some of them leaves out the
+    gold."""
 
 
 class DetectorQuestion(NamedTuple):
     """A question in words to every target."""
 
     key: str
-    """Identifies the question within its detector."""
+    """The key of the question, unique within its detector."""
     text: str
     draw: int = 0
     """The number of a repeated answer to the same text, from 0."""
     temperature: float | None = None
-    """The temperature to answer at, without a seed; None for what the target's config says."""
+    """The temperature of the answer, without a seed; None for the target's config."""
 
 
 class TextAnswer(NamedTuple):
@@ -127,15 +129,17 @@ class TextAnswer(NamedTuple):
 
     kind: AnswerKind
     text: str = ""
-    """The words of a refusal or the beginning of a truncated answer if it is not a full answer."""
+    """The answer; if it is not a full answer, the text of a refusal or the start of a truncated
+    answer."""
     logprobs: str = ""
-    """The log-probabilities of the first tokens as the call recorded them; empty if none came."""
+    """The log-probabilities of the first tokens as the call recorded them; empty if there were
+    none."""
 
 
 def read_text_scores(answers: Mapping[str, TextAnswer]) -> dict[str, TextScores]:
-    """Return the scores of texts by question key; texts that have none are left out.
+    """Return the scores of texts by question key; texts without scores are left out.
 
-    A text of one token has none: nothing stands before it.
+    A text of one token has no scores, because no token precedes it.
     """
     found = (
         (key, TextScores.model_validate_json(answer.text))
@@ -147,65 +151,68 @@ def read_text_scores(answers: Mapping[str, TextAnswer]) -> dict[str, TextScores]
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
-    """One way to tell whether a target remembers a benchmark."""
+    """A method to detect whether a target remembers a benchmark."""
 
     name: str
     title: str
-    """Its name in sentences."""
+    """The name of the detector in sentences."""
     question: str
-    """What it asks, in a sentence."""
+    """The question that it answers, as a sentence."""
     access: Access
     limits: str = ""
-    """What it cannot tell, in sentences."""
+    """The limits of its findings, as sentences."""
     config_key: str = ""
-    """The key of a config that asks for it; empty if `coreeval detect NAME RUN` does."""
+    """The config key that enables it; empty if `coreeval detect NAME RUN` runs it."""
     about_targets: bool = True
-    """Whether its finding is about a target; `overlap` is about two benchmarks."""
+    """Whether its finding is about a target; the finding of `overlap` is about two benchmarks."""
     verdicts: Mapping[str, MemoryFinding] = field(default_factory=dict)
-    """What each verdict says of memory; empty if `read` says that itself."""
+    """The meaning of each verdict for memory; empty if `read` returns it."""
     read: Callable[[Json], Iterable[Finding]] | None = None
-    """Reads its findings from report.json; None to read them from its document."""
+    """A function that reads its findings from report.json; None to read them from its document."""
     gate: VerdictGate | None = None
     parts: str = ""
-    """What the parts of its findings are called, if it has several for a target."""
+    """The name of the parts of its findings, if it has several for a target."""
     column: str = ""
-    """Its name in the agreement of report.json and in calibration.json, if it is another."""
+    """Its name in the agreement of report.json and in calibration.json, if different."""
     terms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Terms of the report that it adds: what a page calls each, and what it is."""
+    """The terms that it adds to the report: the name of each on a page, and its definition."""
     axis: Callable[[Json], AxisMarks | None] | None = None
-    """Returns what report.html draws on the axis of its name; None of a report without it."""
+    """A function that returns the values to draw in report.html on the axis of its name, or None if
+    the report has none."""
     report_key: str = ""
-    """The key of its part of report.json, if that is null where it was not asked for."""
+    """The key of its part of report.json, if that part is null in runs without the detector."""
     summarize: Callable[[Json], Iterator[str]] | None = None
-    """Yields the lines that a terminal shows of its part of report.json."""
+    """A function that yields the terminal output for its part of report.json, line by line."""
     sections: Sequence[ReportSection] = ()
-    """Its own sections of the report; a detector with a document has one without saying so."""
+    """Its own sections of the report; a detector with a document has one by default."""
     open_templates: Callable[[], SectionTemplates] | None = None
-    """Returns what the templates of its sections need beyond those of the report."""
+    """A function that returns what the templates of its sections need beyond the report's own."""
     questions: Callable[[DetectorInputs], Iterable[DetectorQuestion]] | None = None
-    """Yields what targets are asked; None if a node of the run graph asks, or nobody is asked."""
+    """A function that yields the questions to targets; None if a node of the run graph asks, or no
+    target is asked."""
     score: Callable[[DetectorInputs, Mapping[str, TextAnswer]], Json] | None = None
-    """Returns the finding on one target from its answers by question key: at least `verdict`, one
-    of `verdicts`, and `reason`."""
+    """A function that returns the finding on one target from its answers by question key: at least
+    `verdict`, one of `verdicts`, and `reason`."""
     scores_texts: bool = False
-    """Whether its questions are texts whose tokens are scored, and an answer is `TextScores` as
-    JSON: by an endpoint with log-probabilities of prompts, or by weights."""
+    """Whether its questions are texts whose tokens are scored, by an endpoint with
+    log-probabilities of prompts or by weights; an answer is `TextScores` as JSON."""
     probes: Mapping[str, "Detector"] = field(default_factory=dict)
-    """Other ways to look for the same, which `coreeval detect NAME RUN --probe KEY` runs. Each has
-    its own document and section of the report. The agreement of detectors, releases and gates read
-    only the detector itself."""
+    """Other methods with the same purpose, which `coreeval detect NAME RUN --probe KEY` runs. Each
+    has its own document and section of the report. The agreement of detectors, releases and gates
+    read only the detector itself."""
     arguments: tuple[str, ...] = ()
-    """The words after `coreeval detect` that run it; empty for its name."""
+    """The words after `coreeval detect` that run it; empty if only its name."""
     keeps_document: bool = False
-    """Whether a run keeps a document of it although nobody is asked, as of a test of weights."""
+    """Whether a run stores its document although no target is asked, as for a test of weights."""
     tables: Callable[[Json], Sequence[Table]] | None = None
-    """Returns the tables that show its document; None for one of targets, verdicts and reasons."""
+    """A function that returns the tables of its document; None for a table of targets, verdicts and
+    reasons."""
     plugin: Json | None = None
-    """What a plugin says of itself; kept in its documents. None of a built-in detector."""
+    """A plugin's description of itself, stored in its documents; None for a built-in detector."""
 
     @property
     def has_document(self) -> bool:
-        """Whether a run keeps a document of the detector's findings."""
+        """Whether a run stores a document of the detector's findings."""
         return self.keeps_document or self.questions is not None
 
     @property
@@ -219,7 +226,7 @@ class Detector:
         return self.column or self.name
 
     def find(self, report: Json) -> Iterator[Finding]:
-        """Yield the detector's findings in report.json; nothing if it was not run."""
+        """Yield the detector's findings in report.json; none if it was not run."""
         yield from self.read(report) if self.read else self._read_document(report)
 
     def _read_document(self, report: Json) -> Iterator[Finding]:
@@ -232,18 +239,18 @@ class Detector:
 
     @property
     def statement(self) -> str:
-        """Return what it asks, what it needs of a target, and what it cannot tell."""
+        """Return its question, the access that it needs, and its limits."""
         return f"{self.question} It reads {self.access.replace('_', '-')}. {self.limits}".strip()
 
     @property
     def command(self) -> str:
-        """Return the command that runs it on a run, as it is shown."""
+        """Return the command that runs it on a run, for display."""
         model = ("--model", "MODEL") if self.scores_texts else ()
         return " ".join(("coreeval", *self.command_words, "RUN", *model))
 
     @property
     def verdict_gate(self) -> VerdictGate | None:
-        """The gate that forbids its verdicts; None if it gives none."""
+        """The gate that forbids its verdicts; None if it gives no verdicts."""
         if self.gate or not self.questions:
             return self.gate
         return VerdictGate(
@@ -255,7 +262,7 @@ class Detector:
         )
 
     def list_sections(self) -> Sequence[ReportSection]:
-        """Return its sections of the report, in a page's order."""
+        """Return its sections of the report, in the order of the page."""
         if self.sections or not self.has_document:
             return self.sections
         return [ReportSection(self.name, self.title, "detector.html.jinja", self._is_documented)]
@@ -271,7 +278,7 @@ class Detector:
 
 
 def make_verdict_table(document: Json, question: str) -> Table:
-    """Return the table of a document's verdicts with their reasons, under a question."""
+    """Return the table of a document's verdicts with their reasons, titled with a question."""
     columns = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
     rows = [
         (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
@@ -281,6 +288,6 @@ def make_verdict_table(document: Json, question: str) -> Table:
 
 
 def iter_part(report: Json, part: str, key: str) -> Iterator[Json]:
-    """Yield the entries of a list in one part of report.json; nothing if the part is not there."""
+    """Yield the entries of a list in one part of report.json; none if the part is missing."""
     found = report.get(part)
     yield from found[key] if found else ()

@@ -1,4 +1,4 @@
-"""The documents of detectors that `coreeval detect NAME RUN` ran, beside the run's report."""
+"""The documents of detectors that `coreeval detect NAME RUN` ran, next to the run's report."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import RunFiles
 
 ANY_PLUGIN: Final = f"{PLUGIN_DOCUMENT}*"
-"""Matches the names of detectors that are plugins."""
+"""The pattern of the names of plugin detectors."""
 
 
 def read_documents(files: RunFiles) -> dict[str, dict[str, Any]]:
@@ -33,10 +33,10 @@ def _list_plugin_files(files: RunFiles) -> list[Path]:
 
 
 def _read_plugin_document(files: RunFiles, path: Path) -> dict[str, Any] | None:
-    """Return the document of a plugin's findings, which says what its verdicts mean.
+    """Return the document of a plugin's findings, which defines its verdicts.
 
     Raises:
-        RunCorrupt: it does not, or is damaged.
+        RunCorrupt: the document lacks the definitions or is damaged.
     """
     from coreeval.evaluation.detectors.plugin_detector import restore_detector  # for few runs
 
@@ -58,8 +58,8 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
     """Return a detector's document of a run; None if it was not run.
 
     Raises:
-        RunCorrupt: the document is damaged, has a verdict that the detector does not give, or
-            lacks what its tables show, as one that another version wrote may.
+        RunCorrupt: the document is damaged, has a verdict that the detector does not give, or lacks
+            data of its tables, for example if another version wrote it.
     """
     path = files.detector_document(detector.name)
     try:
@@ -78,7 +78,7 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
 
 
 def _check_document(detector: Detector, document: Any) -> None:  # noqa: ANN401 - from a file
-    """Raise an error unless a document has what findings and tables are made of."""
+    """Raise an error unless a document has the data for findings and tables."""
     for each in document["targets"]:
         "".join([each["target"], each["reason"], each.get("caveat", "")])
         if each["verdict"] not in detector.verdicts:
@@ -87,7 +87,7 @@ def _check_document(detector: Detector, document: Any) -> None:  # noqa: ANN401 
 
 
 def _describe_error(error: Exception) -> str:
-    """Return on one line what is missing or wrong."""
+    """Return a one-line description of what is missing or wrong."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -101,7 +101,7 @@ def write_document(
 ) -> dict[str, Any]:
     """Add findings on targets, by name, to a detector's document of a run, and return it.
 
-    Targets that were not asked this time keep their finding.
+    Targets that were not asked this time keep their findings.
     """
     before = read_document(files, detector) or {"targets": []}
     targets = {each["target"]: each for each in before["targets"]}

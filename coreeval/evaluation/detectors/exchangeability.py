@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> Detector:
-    """Return the detector with settings of a user, else with the usual ones."""
+    """Return the detector with a user's settings, or with the default settings."""
 
     def cut(inputs: DetectorInputs) -> "tuple[list[Shard], int]":
         """Return the shards of the originals, and the number of texts."""

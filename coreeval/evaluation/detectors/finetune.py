@@ -1,6 +1,6 @@
-"""The contamination test as a detector: what is a leak of the benchmark's arms worth?
+"""The contamination test as a detector: how much is a leak of the benchmark's arms worth?
 
-It judges the arms, and no target: a model is trained on them by `coreeval detect finetune`.
+It judges the arms, not a target: `coreeval detect finetune` trains a model on them.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Membership as a detector: do log-probabilities tell the originals from texts nobody has read?"""
+"""Membership as a detector: do log-probabilities separate the originals from unread texts?"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def make_membership(
     settings: "MembershipSettings | None" = None, reference: "ReferenceScores | None" = None
 ) -> Detector:
-    """Return the detector with settings of a user, else with the usual ones.
+    """Return the detector with a user's settings, or with the default settings.
 
     Args:
-        settings: Which texts are scored.
-        reference: The scores of these texts by a model that cannot have read the originals.
+        settings: The settings: which texts are scored.
+        reference: The scores of these texts from a model that cannot have read the originals.
     """
 
     def choose(inputs: DetectorInputs) -> "list[MembershipItem]":

@@ -17,9 +17,9 @@ from coreeval.tools.formatting import format_interval, format_number
 from coreeval.tools.tables import Foreign, Table, intervals, numbers, text_lines, texts
 
 Basis = Literal["references", "exchangeable_splits", "none"]
-"""The argument against a gap in difficulty."""
+"""The reason why a gap in difficulty is ruled out."""
 ABOUT_MEMORY: Final = frozenset({"fine_tuned", "contaminated", "difficulty_or_memory"})
-"""The verdicts that are shown with a caveat."""
+"""The verdicts shown with a caveat."""
 CAVEATS: Final[Mapping[Basis, str]] = {
     "references": "this assumes that the references have seen neither split",
     "exchangeable_splits": "this assumes that the splits are random parts of one pool, as you "

@@ -1,7 +1,7 @@
-"""Detectors of plugins: the protocol, and a plugin as one of our detectors.
+"""Plugin detectors: the protocol, and the adapter that makes a plugin a detector.
 
-A document of a plugin's finding says what its verdicts mean. So a report, a release and a page can
-be made from it where the plugin is not installed, and without running its code.
+The document of a plugin's finding defines its verdicts. So a report, a release and a page can be
+created from it without the plugin's code, even if the plugin is not installed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,44 +29,45 @@ from coreeval.tools.text import visible_line
 
 _MOST_QUESTIONS: Final = 1_000_000
 _OURS: Final = ("target", "caveat")
-"""Keys of a finding that are not the plugin's to give."""
+"""Keys of a finding that a plugin must not set."""
 _Words = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(visible_line)]
 _Verdict = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
 class DetectorPlugin(Protocol):
-    """A way to tell whether a target remembers a benchmark; a plugin of the group `detectors`.
+    """A method to detect whether a target remembers a benchmark; a plugin of the group `detectors`.
 
-    Optional texts: `title`, its name in sentences; `limits`, what it cannot tell; and `access`,
-    which is `answers`, or `log_probabilities` to be told those of the first tokens of answers.
+    Optional texts: `title`, its name in sentences; `limits`, the limits of its findings; and
+    `access`, which is `answers`, or `log_probabilities` to receive those of the first tokens of
+    answers.
     """
 
     plugin_api: int
     name: str
-    """Lower-case letters, digits and `_`."""
+    """The name: lower-case letters, digits and `_`."""
     question: str
-    """What it asks, in a sentence."""
+    """The question that it answers, as a sentence."""
     verdicts: Mapping[str, MemoryFinding]
-    """What each verdict says of memory: remembered, not_shown or cannot_tell."""
+    """The meaning of each verdict for memory: remembered, not_shown or cannot_tell."""
 
     def questions(self, inputs: DetectorInputs) -> Iterable[DetectorQuestion]:
-        """Yield what each target is asked; the same inputs must give the same questions."""
+        """Yield the questions to each target; the same inputs must give the same questions."""
         ...
 
     def score(
         self, inputs: DetectorInputs, answers: Mapping[str, TextAnswer]
     ) -> Mapping[str, object]:
-        """Return the finding on one target: `verdict`, `reason`, and what else is worth keeping.
+        """Return the finding on one target: `verdict`, `reason`, and any other data to store.
 
         Args:
             inputs: The run's task and texts.
-            answers: The target's answers by question key; a refusal has its kind.
+            answers: The target's answers by question key, including refusals.
         """
         ...
 
 
 class PluginStatement(Value):
-    """What a plugin says of itself as a detector; part of the documents of its findings."""
+    """A plugin's description of itself as a detector; part of the documents of its findings."""
 
     origin: PluginOrigin
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -77,7 +78,7 @@ class PluginStatement(Value):
     verdicts: Annotated[dict[_Verdict, MemoryFinding], Field(min_length=1, max_length=20)]
 
     def make_detector(self) -> Detector:
-        """Return a detector that can show findings, but not ask for them."""
+        """Return a detector that can show findings, but not ask targets."""
         return Detector(
             name=f"{PLUGIN_DOCUMENT}{self.name}",
             title=self.title,
@@ -106,10 +107,10 @@ def open_plugin_detector(name: str) -> Detector:
 
 
 def restore_detector(document: Json) -> Detector:
-    """Return the detector that wrote a document, which shows findings and asks nothing.
+    """Return the detector that wrote a document; it can only show findings.
 
     Raises:
-        ValueError: the document does not say what its verdicts mean.
+        ValueError: the document does not define its verdicts.
     """
     return PluginStatement.model_validate(document["plugin"]).make_detector()
 
@@ -152,7 +153,7 @@ class _PluginDetector:
         """Return the questions to each target.
 
         Raises:
-            PluginFailed: the plugin failed, or has two questions with one key.
+            PluginFailed: the plugin failed, or has two questions with the same key.
         """
         seen = dict[str, DetectorQuestion]()
         with self._plugin.guard("questions"):

@@ -1,4 +1,4 @@
-"""Recitation as a detector: does a target complete the originals, and not their twins?"""
+"""Recitation as a detector: does a target complete the originals but not their twins?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final

@@ -122,7 +122,7 @@ QUIZ: Final = Detector(
     access="answers",
     arguments=("recitation", "--probe", "quiz"),
     verdicts={
-        "picks_originals": "cannot_tell",  # style gives originals away as well
+        "picks_originals": "cannot_tell",  # style also gives originals away
         "no_preference": "not_shown",
         "too_few": "cannot_tell",
         "refusing": "cannot_tell",
@@ -212,8 +212,8 @@ def _make_share_table(document: Json, title: str, counts: Mapping[str, str]) -> 
 
     Args:
         document: The detector's document.
-        title: What the shares are.
-        counts: Further counts: the key of each, and its heading.
+        title: The title of the shares.
+        counts: Additional counts: the key of each, and its heading.
     """
     named = {"items": "texts", "higher": "original ahead", "lower": "twin ahead", **counts}
     columns = (
@@ -358,4 +358,4 @@ PROBES: Final[Mapping[str, Detector]] = {
     "peakedness": PEAKEDNESS,
     "options": OPTIONS,
 }
-"""By the value of `--probe`."""
+"""The probes by the value of `--probe`."""

@@ -1,4 +1,4 @@
-"""CAP: is the score memory? Performance over consistency, compared between two splits."""
+"""CAP: tests whether a score is memory, by performance over consistency in two splits."""
 
 from coreeval.evaluation.pcr.comparison import Comparison, ReferenceResult, SplitResult, compare
 from coreeval.evaluation.pcr.differences import ExcessDifference, SplitDifference

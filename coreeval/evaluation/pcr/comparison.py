@@ -1,6 +1,6 @@
-"""PCR of each split, the difference between two of them, the baselines, and the verdict.
+"""Comparison of two splits: the PCR of each split, the difference, the baselines, the verdict.
 
-A target that said nothing to compare has a comparison as well, without a number.
+A target without comparable answers also has a comparison, without numbers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class ComparisonTest:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceResult:
-    """The results of a model presumed clean, which gets no verdict of its own."""
+    """The results of a model presumed clean, which gets no verdict."""
 
     splits: Mapping[str, SplitResult]
     difference: SplitDifference
@@ -83,7 +83,7 @@ class Comparison:
     splits: Mapping[str, SplitResult]
     difference: SplitDifference
     adjusted: ExcessDifference | None = None
-    """Differences beyond the references; None without references."""
+    """The differences beyond the references; None without references."""
     exchangeable: bool = False
     """Whether the user vouches that the splits are random parts of one pool."""
     test: ComparisonTest
@@ -101,7 +101,7 @@ class _FileDifferences:
     difference: SplitDifference
     adjusted: ExcessDifference | None
     unused: NoReferences | None = None
-    """The reason that references are not used; None if they are used or there are none."""
+    """The reason why references are not used; None if they are used or there are none."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -146,13 +146,13 @@ def compare(
     Args:
         files: Resampled answers by name.
         compared: The training split and the test split.
-        form: How PCR is computed and read.
+        form: How PCR is computed and interpreted.
         references: Resampled answers of models that are presumed to have seen neither split. With
             two or more, verdicts are based on differences beyond those of the references.
         exchangeable: Whether the user vouches that the splits are random parts of one pool. Without
             this and without references, the verdict cannot tell memory from a gap in difficulty.
-        covariates: How the texts of the splits differ, as a clause; if given, `exchangeable` is
-            ignored.
+        covariates: A clause that says how the texts of the splits differ; if given, `exchangeable`
+            is ignored.
     """
     asked = _CompareOptions(
         compared=compared,
@@ -244,7 +244,7 @@ def _contrary(
     splits: Mapping[str, SplitResult],
     asked: _CompareOptions,
 ) -> str:
-    """Return the reason that unanswered items may have caused a verdict, or "" if they did not."""
+    """Return the reason why unanswered items may have caused a verdict, or "" if they did not."""
     if verdict in ("inconclusive", "insufficient_signal"):
         return ""
     others = [_verdict_if_assumed(each, asked) for each in found.extremes]
@@ -329,7 +329,7 @@ UNDEFINED_ESTIMATE = Estimate(nan, nan, nan)
 def make_empty_comparison(splits: tuple[str, str], reason: str) -> Comparison:
     """Return the comparison of a target that lacks pairs in at least one split.
 
-    All its numbers are undefined, since the score of the other split alone says nothing.
+    All its numbers are undefined because the score of the other split alone is not informative.
     """
     empty = SplitResult(
         n=0,

@@ -150,7 +150,7 @@ VERDICT_COLOURS: Final[Mapping[Verdict, str]] = {
     "inconclusive": "#707070",
     "insufficient_signal": "#B0B0B0",
 }
-"""Okabe and Ito's palette, which colour-blind readers can distinguish."""
+"""The palette of Okabe and Ito, which colour-blind readers can distinguish."""
 _BAND: Final[Mapping[str, Any]] = {"color": "#009E73", "alpha": 0.12, "linewidth": 0}
 
 

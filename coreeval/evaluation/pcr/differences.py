@@ -1,9 +1,9 @@
-"""Differences between two splits: of PCR and of performance, as they are and beyond references.
+"""Differences between two splits in PCR and performance, with and without references.
 
-Memory raises performance on what is remembered. Consistency it may raise as well (an answer known
-by heart is steady) or lower (if only the original's wording is known), and an answer that is steady
-too raises PCR only where performance is below consistency. So both are tested together, the sign is
-that of performance, and PCR counts where it has the same sign.
+Memory raises performance on remembered items. It may raise consistency (a memorised answer is
+stable) or lower it (if only the original's wording is known), and a stable answer raises PCR only
+if performance is below consistency. So both are tested together, the sign is that of performance,
+and PCR counts only if it has the same sign.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class PointsDifference:
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """Adjusted for all models compared together (Benjamini and Hochberg 1995)."""
+    """The p-value adjusted for all models compared together (Benjamini and Hochberg 1995)."""
     standard_error: float
     detectable: float
     """Smallest true difference that four of five studies of this size would show."""
@@ -61,7 +61,7 @@ class Effect:
     """Smallest true difference that four of five studies of this size would show."""
     points: PointsDifference
     joint_p: float
-    """p-value of the null that neither PCR nor performance differs."""
+    """The p-value of the null hypothesis that neither PCR nor performance differs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def _make_points(estimate: Estimate, p_value: float, error: float) -> PointsDiff
 def _joint_p_of_excess(points: Excess, pcr: Excess) -> float:
     if np.isnan([points.p_value, pcr.p_value]).any():
         return float("nan")
-    if not points.p_value:  # no spread at all
+    if not points.p_value:  # no spread
         return 0.0
     return joint_p_value((points.z, pcr.z), (points.drawn, pcr.drawn))
 

@@ -1,6 +1,6 @@
-"""Pairs of several models, and what a comparison of them gives: a document and plots.
+"""Pairs of several models, and the results of their comparison: a document and plots.
 
-The pairs come from files, from questions asked just now, or from a caller's own lists.
+The pairs come from files, from questions just asked, or from a caller's own lists.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
 from coreeval.tools.embeddings import Embedder
 
 PairSource = Path | str
-"""Where pairs come from: a file, or a name in angle brackets for pairs from memory."""
+"""The source of pairs: a file, or a name in angle brackets for pairs in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,18 +47,18 @@ class PcrInput:
     questions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Results of the questions by name, if they were asked just now."""
     silent: Mapping[str, str] = field(default_factory=dict)
-    """The reason that there is nothing to compare, by name."""
+    """The reason why there is nothing to compare, by name."""
     references: Sequence[str] = ()
-    """Names of the references that others are compared with."""
+    """The names of the references that others are compared with."""
     covariates: str = ""
-    """How the texts of the splits differ, as a clause."""
+    """A clause that says how the texts of the splits differ."""
     reference_key: str = "--reference"
-    """What an error calls the place of the references."""
+    """The name in errors for the place of the references."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PcrOutcome:
-    """Everything to report."""
+    """The results to report."""
 
     files: Mapping[str, PairSource]
     pairs: Mapping[str, Pairs]
@@ -69,9 +69,9 @@ class PcrOutcome:
     comparisons: Mapping[str, Comparison]
     references: Mapping[str, ReferenceResult]
     silent: Mapping[str, str]
-    """The reason that a reference is not used, by its name."""
+    """The reason why a reference is not used, by its name."""
     measured: Sequence[str]
-    """Names of the compared models that have something to compare."""
+    """The names of the compared models that have pairs to compare."""
     ablation: Ablation | None
 
 

@@ -2,7 +2,7 @@
 
 The statistics of an item are such that sums over any items give the scores.
 
-Also which items were not answered, and what the scores are if they had all been right, or wrong.
+This module also finds the unanswered items, and the scores if they had all been right or wrong.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from coreeval.evaluation.statistics import SIGNIFICANCE, Array
 Options = Mapping[str, str]
 """The text of each multiple-choice option by its letter."""
 Status = Literal["answered", "refused", "empty", "truncated", "unparsed"]
-"""How a question ended."""
+"""The outcome of a question."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 _TEXTS = ("split", "id", "reference", "original_output", "modified_output")
 _CHOICES = ("original_choice", "modified_choice")
@@ -66,7 +66,7 @@ class Pair:
     model: str | None = None
     """The model that answered, if a file has several."""
     grades: tuple[float, float] | None = None
-    """How good the two answers are, from 0 to 1; None if they are compared with the reference."""
+    """The grades of the two answers, from 0 to 1; None if they are compared with the reference."""
 
     @property
     def modified_reference(self) -> str:
@@ -100,10 +100,10 @@ def read_pairs(path: Path) -> Pairs:
 
 
 def collect_pairs(name: str, rows: Iterable[ObjectRow]) -> Pairs:
-    """Return the pairs among rows that are in memory; see `read_pairs`.
+    """Return the pairs in rows that are in memory; see `read_pairs`.
 
     Args:
-        name: The name of the rows in reports of bad ones.
+        name: The name of the rows in reports of invalid ones.
         rows: The rows.
     """
     return collect_records(name, rows, _parse_pair, key=_pair_key, twice=_describe_repeat)
@@ -254,9 +254,9 @@ class PairMeasures:
 def measure_pairs(
     pairs: Sequence[Pair], performance: Performance, consistency: Consistency
 ) -> PairMeasures:
-    """Score all pairs at once, so that a score over classes has the same ones in every split.
+    """Score all pairs at once, so that a score over classes has the same classes in every split.
 
-    Graded pairs, which are all or none, keep their grades instead of the performance.
+    If pairs are graded (all or none are), their grades are used as performance.
     """
     graded = [pair.grades for pair in pairs if pair.grades]
     if graded:
@@ -314,9 +314,9 @@ Flags = NDArray[np.bool_]
 Counts = Mapping[Status, int]
 
 REFUSAL_LENGTH: Final = 300
-"""Longest text that can count as a refusal, in characters.
+"""The longest text that can count as a refusal, in characters.
 
-Our choice: words of refusal are clear in a short text; a long one may quote them.
+Our choice: refusals are clear in a short text; a long text may quote one.
 """
 _DECLINES_CHINESE: Final = ("无法回答", "不能回答", "无法提供", "抱歉", "对不起")
 _NO_ANSWER: Final = "\N{SYMBOL FOR NULL}"
@@ -332,7 +332,7 @@ def read_statuses(pair: Pair) -> tuple[Status, Status]:
 
 
 def _status_of_output(output: str, reference: str) -> Status:
-    """Return `empty` for no text, `refused` for a short refusal in words, else `answered`."""
+    """Return `empty` for no text, `refused` for a short refusal in words, or `answered`."""
     said = output.strip()
     if not said:
         return "empty"
@@ -374,7 +374,7 @@ def rates_differ(first: Flags, second: Flags) -> bool:
 def assume_outcomes(
     items: PairMeasures, pairs: Sequence[Pair], performance: Performance, right: Flags, wrong: Flags
 ) -> PairMeasures:
-    """Score the same pairs as if some were right and consistent, and others neither."""
+    """Score the same pairs as if some were right and consistent, and others were neither."""
     _, modified, consistency = items.parts[:3]
     sums = consistency.sums.copy()
     sums[right, 0], sums[wrong, 0] = sums[right, 1], 0.0

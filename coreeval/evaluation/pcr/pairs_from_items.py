@@ -1,7 +1,7 @@
-"""Pairs from a benchmark's items: each item with its modified twin, the questions and the answers.
+"""Pairs from a benchmark's items: items with modified twins, the questions and the answers.
 
-An item whose questions were not both answered is a pair as well, with its statuses: were it left
-out, a model that declines what is hard in one split would look as if it remembered that split.
+An item without answers to both questions is also a pair, with its statuses: without it, a model
+that declines hard questions in one split would seem to remember that split.
 """
 
 import json
@@ -39,7 +39,7 @@ class Twins:
     drawn: ItemSample
     pairs: tuple[tuple[Item, Item], ...]
     left_out: tuple[NoTwin, ...]
-    """The items without a twin, each with the reason."""
+    """The items without a twin, with the reason for each."""
 
     @property
     def identical_count(self) -> int:
@@ -68,7 +68,7 @@ def draw_items(found: BenchmarkItems, split: str, *, most: int, seed: int) -> It
 
 
 def make_rule(name: str, *, seed: int) -> Modify:
-    """Return the modification with the given name, which needs no model."""
+    """Return the modification with the given name, which does not use a model."""
     return lambda item: BY_RULE[name](item, seed=seed)
 
 
@@ -86,7 +86,7 @@ def make_lookup(found: Sequence[Item]) -> Modify:
 
 
 def match_twins(drawn: ItemSample, outcomes: Iterable[ItemTwin | NoTwin]) -> Twins:
-    """Pair each item with its twin or the reason that it has none, in the order of the items."""
+    """Pair each item with its twin or the reason why it has none, in the order of the items."""
     made = list(zip(drawn.items, outcomes, strict=True))
     return Twins(
         drawn=drawn,
@@ -97,7 +97,7 @@ def match_twins(drawn: ItemSample, outcomes: Iterable[ItemTwin | NoTwin]) -> Twi
 
 @dataclass(frozen=True, slots=True)
 class ItemAnswer:
-    """A target's answer to one text; without text if it declined or was cut off."""
+    """A target's answer to one text; empty if the target declined or was truncated."""
 
     kind: AnswerKind
     text: str = ""
@@ -114,7 +114,8 @@ class SplitCounts:
     items: int
     """The number of items asked about."""
     compared: int
-    """Of these, items with two answers; the others are pairs too (see `Pair.original_status`)."""
+    """The number of these items with two answers; the others are also pairs (see
+    `Pair.original_status`)."""
     kinds: Mapping[AnswerKind, int]
     """The number of questions with each kind of answer."""
     unclear: int
@@ -123,14 +124,14 @@ class SplitCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class TargetPairs:
-    """The pairs from one target's answers, and how its questions ended."""
+    """The pairs from one target's answers, and the outcomes of its questions."""
 
     pairs: tuple[Pair, ...]
     splits: Mapping[str, SplitCounts]
 
     @property
     def silence(self) -> str:
-        """The reason that nothing can be compared (a split without a pair); empty otherwise."""
+        """The reason why nothing can be compared (a split without a pair); empty otherwise."""
         told = [
             f"none of the {asked.items} items of {name} has two answers "
             f"({_describe_counts(asked.kinds)})"

@@ -1,4 +1,4 @@
-"""Pairs from a run: what its targets answered, each item with its answers to every template."""
+"""Pairs from a run: each item with a target's answers to every template."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,8 +60,9 @@ def collect_pairs(
         answers: All answers of the target on the items.
         labels: The items to compare.
         templates: The numbers of the templates that the target was asked with.
-        clusters: The document that each item is about, by id; None if each is its own.
-        grade: Which grade of an answer is its performance; None if it is compared with the label.
+        clusters: The document that each item is about, by id; None if each item is its own cluster.
+        grade: The grade of an answer that is its performance; None if the answer is compared with
+            the label.
     """
     known = {item for items in labels.values() for item in items}
     said = {

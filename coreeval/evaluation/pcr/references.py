@@ -1,20 +1,20 @@
-"""What models that are presumed clean say of the gap between two splits, and what exceeds it.
+"""References: the gap between two splits of models presumed clean, and the excess over it.
 
-After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS; arXiv 2405.16281): how much better the
-references do on one split than on the other is what its difficulty explains, and what a model does
-beyond that it does not. All models answered the same items, so items are drawn jointly, and what is
-hard for all of them cancels.
+After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS; arXiv 2405.16281): difficulty explains
+how much better the references do on one split than on the other, but not what a model does beyond
+that. All models answered the same items, so items are drawn jointly, and effects of items that are
+hard for all models cancel.
 
 A gap in difficulty moves an able model by fewer points than a weak one, so each reference's change
-is carried over to the tested model on the logit scale, about the middle of its own two scores. M is
-one number; C is put together of the share of right items, and the consistency of right and of wrong
-ones, since it does not itself rise with ability throughout: a model that is always wrong may be
-steady too.
+is transferred to the tested model on the logit scale, around the middle of the tested model's two
+scores. M is one number; C is composed of the share of right items, and the consistency of right and
+of wrong ones, because it does not always rise with ability: a model that is always wrong may also
+be consistent.
 
-ConStat has about twenty references and bootstraps over them. With a handful, the scatter of models
-beyond the chance of items is a number that they hardly tell: it is integrated out, with a
-half-normal prior (Röver et al. 2021, Research Synthesis Methods 12(4)), as in a random-effects
-meta-analysis whose next study is predicted (Higgins, Thompson and Spiegelhalter 2009).
+ConStat has about twenty references and bootstraps over them. A handful of references hardly shows
+the scatter of models beyond the chance of items: it is integrated out, with a half-normal prior
+(Röver et al. 2021, Research Synthesis Methods 12(4)), as in a random-effects meta-analysis whose
+next study is predicted (Higgins, Thompson and Spiegelhalter 2009).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,21 +36,21 @@ Method = Literal["mean_gap", "line"]
 MIN_REFERENCES: Final = 2
 """The fewest references; a single one does not show how far models differ."""
 SCATTER: Final = 0.2
-"""Prior scale of how far clean models' gaps differ beyond chance, in logits.
+"""The scale of the prior of the scatter of clean models' gaps beyond chance, in logits.
 
 Our choice; at a score of 0.5 it is 5 points (docs/calibration.md).
 """
 BEND: Final = 0.1
-"""Prior standard deviation of the change in a gap per logit of ability, in logits.
+"""The prior standard deviation of the change in a gap per logit of ability, in logits.
 
 Our choice. It shrinks the line's slope towards 0, and it widens the uncertainty outside the
 references' range of abilities.
 """
 MOST_GAP: Final = 1.2
-"""Largest mean gap of the references that is carried over, in logits.
+"""The largest mean gap of the references that is transferred, in logits.
 
 Our choice; 27 points around 0.5. Splits that differ more were often selected by models' answers,
-including the references', which then do not represent other models.
+including the references' answers, which then do not represent other models.
 """
 DRAWS: Final = 2000
 """The largest number of joint draws; they only serve to compute standard errors."""
@@ -63,7 +63,7 @@ class ReferenceExcess:
 
     pcr: Excess
     points: Excess
-    """Performance, in points (hundredths)."""
+    """The excess in performance, in points (hundredths)."""
     references: tuple[str, ...]
     shared: Mapping[str, int]
     """The number of items of each split that the target and all references answered."""
@@ -71,7 +71,7 @@ class ReferenceExcess:
 
 
 class NoReferences(NamedTuple):
-    """The reason that the references are not used."""
+    """The reason why the references are not used."""
 
     reason: str
     unlike: bool = False
@@ -84,7 +84,7 @@ class _Parts(NamedTuple):
     performance: Array
     right: Array
     consistent_right: Array
-    """C among the right items."""
+    """C of the right items."""
     consistent_wrong: Array
 
 
@@ -108,7 +108,7 @@ def compare_with_references(
     alpha: float,
     scale: Scale,
 ) -> ReferenceExcess | NoReferences:
-    """Return the target's differences beyond the references, or the reason that there are none."""
+    """Return the target's differences beyond the references, or the reason why there are none."""
     if len(references) < MIN_REFERENCES:
         return NoReferences(
             f"{len(references)} reference is too few to estimate how much clean models differ: at "
@@ -152,7 +152,7 @@ def _draw_models(
 
 
 def _parts(found: Sequence[PairScores], n: int) -> _Parts:
-    """Return the logits of the parts of a split's scores, kept half an item away from 0 and 1."""
+    """Return the logits of the parts of a split's scores, at least half an item from 0 and 1."""
     tiny, end = np.finfo(float).tiny, 0.5 / n
     m, c, right, both = (
         np.stack([getattr(each, name) for each in found])
@@ -184,7 +184,7 @@ def _pcr(parts: _Parts, *, alpha: float, scale: Scale) -> Array:
 
 
 def _excess(first: _Parts, second: _Parts, score: Callable[[_Parts], Array]) -> Excess:
-    """Return how far the target's difference in a score exceeds that of the references.
+    """Return the excess of the target's difference in a score over that of the references.
 
     The target is in the first row of the parts.
     """

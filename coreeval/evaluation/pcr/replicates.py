@@ -1,13 +1,13 @@
 """Scores of splits, of resamples of their items, and of items permuted between two splits.
 
-What is resampled are clusters: all items about one document together, any other item by itself.
+Clusters are resampled: all items about one document together, any other item by itself.
 
-Plain permutation asks whether the splits are alike in everything; one that is merely harder, with
-the same PCR, then counts as different far too often if it also has another size (a fifth of such
-studies in benchmarks/pcr.py). Divided by its standard error the difference is tested alone: exact
-for alike splits, right in the limit for others (Janssen 1997; Chung and Romano 2013). What is
-permuted are clusters, and the standard error is that of a ratio of sums over clusters, so that
-documents with several questions neither count as many nor pass for alike in size (Cochran 1977,
+Plain permutation tests whether the splits are alike in every respect; a split that is only harder,
+with the same PCR, then counts as different far too often if it also has another size (in a fifth of
+such studies in benchmarks/pcr.py). Divided by its standard error, the difference alone is tested:
+the test is exact for alike splits and asymptotically right for others (Janssen 1997; Chung and
+Romano 2013). Clusters are permuted, and the standard error is that of a ratio of sums over
+clusters, so documents with several questions count once and may differ in size (Cochran 1977,
 section 6.3).
 """
 
@@ -86,7 +86,7 @@ def studentise_pcr(groups: tuple[GroupScores, GroupScores], *, alpha: float, sca
     """Return PCR of the first group minus that of the second, divided by its standard error.
 
     The standard error is by the delta method. The result is 0 if there is no difference, even
-    without any spread.
+    without spread.
     """
     (first, one), (second, other) = (_measure_pcr(group, alpha, scale) for group in groups)
     return _divide_by_error(first - second, one + other)
@@ -174,7 +174,7 @@ class SplitReplicates:
     clusters: int
     """The number of clusters resampled; n if no item has a cluster."""
     scored: int
-    """The number of items with a reference, on which performance rests."""
+    """The number of items with a reference, which determine performance."""
     unanswered: int
     """The number of items with an unanswered question."""
     statuses: tuple[Counts, Counts]
@@ -233,8 +233,8 @@ def list_extremes(
 ) -> list[tuple[Flags, Flags]]:
     """Return the unanswered items to count as right and as wrong, for each extreme assumption.
 
-    There are two extremes if the compared splits differ in their numbers of unanswered items, else
-    none.
+    There are two extremes if the compared splits differ in their numbers of unanswered items,
+    otherwise none.
     """
     names = np.array([pair.split for pair in pairs], dtype=np.str_)
     first, second = (names == name for name in compared)
@@ -320,8 +320,8 @@ def draw_jointly(
 ) -> list[PairScores]:
     """Return each model's scores on a split's shared items, as observed and for each draw.
 
-    All models get the same draws of the same clusters, which are those of the first model: effects
-    of item difficulty that all models share cancel out.
+    All models get the same draws of the same clusters, those of the first model, so effects of item
+    difficulty that all models share cancel out.
 
     Returns:
         Scores of shape (1 + draws,); the first is the observed score, with each item counted once.

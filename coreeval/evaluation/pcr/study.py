@@ -1,4 +1,4 @@
-"""From files of pairs to comparisons: the metric, the consistency and the draws by their names.
+"""Comparisons of files of pairs, with the metric and the consistency chosen by name.
 
 An ablation compares again under other choices: does the verdict depend on alpha, the scale or the
 threshold? (CAP: Table 3 and Figure 7).
@@ -22,7 +22,7 @@ COSINE = "cosine"
 CONSISTENCIES = (*CONSISTENCY, COSINE)
 METRICS = tuple(PERFORMANCE)
 DRAWS = 10_000
-"""Bootstrap draws; with another seed, the end of an interval moves by about 1 % of its width.
+"""The number of draws; another seed moves the end of an interval by about 1 % of its width.
 
 Measured.
 """
@@ -35,7 +35,7 @@ class PcrSettings:
     metric: str
     consistency: str
     threshold: float = THRESHOLD
-    """Least cosine similarity at which two answers have the same meaning."""
+    """The least cosine similarity at which two answers have the same meaning."""
     form: PcrOptions = field(default_factory=PcrOptions)
     draws: int = DRAWS
     """The number of bootstrap draws and of permutations."""
@@ -66,8 +66,8 @@ def study(
         settings: All settings that affect the numbers.
         references: Answers of models that are presumed to have seen neither split.
         embeds: The embedder for cosine consistency.
-        covariates: How the texts of the splits differ, as a clause; if given, `exchangeable` in the
-            settings is ignored.
+        covariates: A clause that says how the texts of the splits differ; if given, `exchangeable`
+            in the settings is ignored.
 
     Raises:
         UsageError: a metric or a consistency does not exist or does not apply to these pairs.
@@ -138,7 +138,7 @@ Our choice; CAP's Figure 7 varies the threshold too, and its section 4.2 uses 0.
 
 @dataclass(frozen=True, kw_only=True)
 class Ablation:
-    """The comparisons of all files under other settings; the remaining settings stay as given."""
+    """The comparisons of all files under other settings; the remaining settings do not change."""
 
     forms: Sequence[tuple[PcrOptions, Mapping[str, Comparison]]]
     """Comparisons by file, for each scale with each alpha."""

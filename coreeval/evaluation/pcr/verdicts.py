@@ -1,7 +1,8 @@
-"""What the differences between two splits say, by which rule, and what a verdict takes for granted.
+"""Verdicts on the differences between two splits, by rule, with their assumptions.
 
-How much a split known by heart in part would show, and how often such a test would find it, stands
-here too: a verdict of likeness needs it. A caveat is said wherever its verdict is shown.
+This module also computes the effect of partly memorising a split, and how often such a test detects
+it: a verdict that splits are comparable requires both. A caveat is shown with its verdict
+everywhere.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,19 +18,19 @@ from coreeval.tools.formatting import format_estimate, format_interval, format_q
 
 SHARES: Final = (0.1, 0.25, 0.5)
 QUARTER: Final = 0.25
-"""The dose that `comparable` rules out."""
+"""The dose that the verdict `comparable` rules out."""
 
 
 class Dose(NamedTuple):
-    """The effect of knowing a share of one split by heart; these items are right and consistent."""
+    """The effect of memorising a share of one split; memorised items are right and consistent."""
 
     share: float
     points: float
-    """Effect on performance, in points (hundredths)."""
+    """The effect on performance, in points (hundredths)."""
     difference: float
-    """Effect on PCR; negative if performance exceeds consistency."""
+    """The effect on PCR; negative if performance exceeds consistency."""
     found: float
-    """Share of tests with this number of items that detect it."""
+    """The share of tests with this number of items that detect the effect."""
 
 
 def estimate_doses(
@@ -86,11 +87,11 @@ MIN_ITEMS: Final = 20
 Our choice: with fewer, a bootstrap cannot show how they vary.
 """
 MARGINS: Final[Mapping[Scale, float]] = {"tanh": 0.03, "linear": 0.03, "sigmoid": 0.0075}
-"""Largest difference that counts as none, for each scale.
+"""The largest difference that counts as none, for each scale.
 
-The paper gives no number. This is halfway between the smallest difference that it reads as training
-on a split (FinQA, FinMA-NLP, train - test: 0.0377) and the largest that it ignores (AlphaFin,
-Baichuan: 0.0213; Tables 7 and 9), in each scale.
+The paper gives no number. This value is halfway between the smallest difference that the paper
+interprets as training on a split (FinQA, FinMA-NLP, train - test: 0.0377) and the largest that the
+paper ignores (AlphaFin, Baichuan: 0.0213; Tables 7 and 9), in each scale.
 """
 
 HIDDEN: Final = 0.1
@@ -102,7 +103,7 @@ Our choice.
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What a verdict rests on; the first entry of each pair is for the training split."""
+    """The evidence for a verdict; the first entry of each pair is for the training split."""
 
     splits: tuple[str, str]
     scored: tuple[int, int]
@@ -110,11 +111,12 @@ class Evidence:
     clusters: tuple[int, int]
     performance: tuple[float, float]
     difference: Estimate
-    """Difference of PCR, beyond the references if they are the basis."""
+    """The difference of PCR, beyond the references if they are the basis."""
     points: Estimate
-    """Difference of performance in points (hundredths), likewise."""
+    """The difference of performance in points (hundredths), likewise."""
     p_value: float
-    """p-value of the null that neither differs, adjusted for all comparisons made together."""
+    """The p-value of the null hypothesis that neither differs, adjusted for all comparisons
+    together."""
     basis: Basis
     references: int = 0
     covariates: str = ""
@@ -165,14 +167,14 @@ def _undefined(seen: Evidence) -> str | None:
 def _alike(seen: Evidence) -> bool:
     """Return whether the whole interval of PCR is inside the margin.
 
-    This equals two one-sided tests at 2.5 % (Schuirmann 1987): it requires evidence of equivalence,
-    not just a lack of evidence for a difference.
+    This is equivalent to two one-sided tests at 2.5 % (Schuirmann 1987): it requires evidence of
+    equivalence, not just a lack of evidence for a difference.
     """
     return max(abs(seen.difference.ci_low), abs(seen.difference.ci_high)) < seen.margin
 
 
 def _hidden(seen: Evidence) -> str | None:
-    """Hold if PCR is alike because it is at the end of its scale, as with consistency near 0."""
+    """Hold if PCR is alike due to the end of its scale, as with consistency near 0."""
     if not (seen.slope < HIDDEN and _alike(seen)):
         return None
     return (
@@ -200,7 +202,7 @@ def _if_alike(seen: Evidence) -> str:
 
 
 def _differs(seen: Evidence) -> float:
-    """Return the sign of the difference in performance if there is evidence for one, else 0."""
+    """Return the sign of the difference in performance if there is evidence for one, or 0."""
     sign = float(np.sign(seen.points.estimate))
     shown = any(
         each.ci_low > 0 if sign > 0 else each.ci_high < 0 for each in (seen.points, seen.difference)
@@ -255,7 +257,7 @@ RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
 
 
 def verdict_of(seen: Evidence) -> tuple[Verdict, str]:
-    """Return the verdict and the reason, in words, from the rule that it follows from."""
+    """Return the verdict and the reason from the rule that applies."""
     return next((verdict, why) for verdict, rule in RULES if (why := rule(seen)))
 
 
@@ -264,7 +266,7 @@ def _quarter(seen: Evidence) -> Dose:
 
 
 def _gap(seen: Evidence) -> str:
-    """Describe both differences with their intervals and their p-value."""
+    """Describe both differences with their intervals and p-value."""
     beyond = (
         f" beyond what {seen.references} references predict" if seen.basis == "references" else ""
     )
@@ -298,7 +300,7 @@ class PcrOptions:
     scale: Scale = "tanh"
     interval: Interval = "percentile"
     margin: float | None = None
-    """The margin; None uses the scale's own in `MARGINS`."""
+    """The margin; None for the scale's margin in `MARGINS`."""
 
     @property
     def near(self) -> float:
