@@ -1,4 +1,4 @@
-"""People rate texts without knowing which arm they are of: what they are asked, and what it shows.
+"""Blind ratings of texts by people: raters do not know the arm of a text.
 
 The criteria are those of the CoreEval paper (Appendix D, Table 13), in our own words.
 """

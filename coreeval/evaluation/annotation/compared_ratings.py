@@ -1,4 +1,4 @@
-"""Ratings as agreement is measured of them: which of them say the same."""
+"""Ratings prepared to measure agreement: which ratings are the same."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ class ComparedRatings:
     """The ratings by one criterion."""
 
     pairs: Ratings
-    """Ratings of one item are equal if they say the same."""
+    """The ratings for pairs of raters: ratings of one item are equal if they mean the same."""
     categories: Ratings
-    """For kappa and alpha, which compare the ratings of all items."""
+    """The ratings for kappa and alpha, which compare the ratings of all items."""
     values: tuple[int, ...]
     """The categories."""
     names: Mapping[int, str]
-    """Their names; a category without one is called by its number."""
+    """The names of categories; a category without a name is shown by its number."""
 
     def select(self, items: Sequence[str]) -> "ComparedRatings":
         """Return the ratings of some items."""
@@ -43,10 +43,10 @@ class ComparedRatings:
 
 
 def compare_ratings(criterion: Criterion, collected: RatingCollection) -> ComparedRatings:
-    """Return the ratings by a criterion as agreement is measured of them.
+    """Return the ratings by a criterion, prepared to measure agreement.
 
-    Letters are categories of their own. Answers in words are not: kappa and alpha compare which are
-    right, and only pairs of raters are compared by what they wrote.
+    Letters are separate categories. Answers in words are not: kappa and alpha compare which answers
+    are right, and only pairs of raters are compared by their words.
     """
     ratings = collected.ratings[criterion.name]
     return _COMPARED[criterion.form](criterion, ratings, collected)
@@ -88,7 +88,7 @@ def _compare_words(
 
 
 def _number_answers(given: Mapping[str, GivenAnswer], text: RatedText) -> dict[str, int]:
-    """Return a number by rater; raters whose answers say the same have the same number."""
+    """Return a number by rater; raters whose answers mean the same have the same number."""
     is_same = FORMS["text"].is_same
     first = list[GivenAnswer]()
     numbers = dict[str, int]()
@@ -106,7 +106,7 @@ _COMPARED: Final[
 
 
 def list_given(name: CriterionName, item: str, collected: RatingCollection) -> dict[str, int | str]:
-    """Return what each rater gave to an item by a criterion: a value, a letter or an answer."""
+    """Return each rater's rating of an item by a criterion: a value, a letter or an answer."""
     if name in collected.answers:
         return {rater: given.words for rater, given in collected.answers[name][item].items()}
     return dict(collected.ratings[name][item])

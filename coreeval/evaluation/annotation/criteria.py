@@ -1,8 +1,8 @@
-"""What raters are asked about the texts of each kind of task: one entry a kind.
+"""The questions to raters about the texts of each kind of task: one entry per kind.
 
-Most criteria are scales, each value of which has its meaning. The gold of a choice or of a short
-answer is not shown: raters answer the question themselves, and their answers are graded as those of
-targets are. Answers count 1 if they are right and 0 if not.
+Most criteria are scales, and each value has a meaning. The gold of a choice or of a short answer is
+not shown: raters answer the question themselves, and their answers are graded like those of
+targets. Answers count 1 if they are right, otherwise 0.
 """
 
 import re
@@ -31,9 +31,9 @@ class Criterion(Value):
     anchors: dict[int, str]
     """The meaning of each value, the worst first."""
     level: Level
-    """The distance of two values: always the same, or by the number of ratings between them."""
+    """The distance of two values: constant, or by the number of ratings between them."""
     form: CriterionForm = "scale"
-    """What a rater gives: a value, the letter of an option, or an answer in words."""
+    """The form of a rating: a value, the letter of an option, or an answer in words."""
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -42,49 +42,49 @@ class Criterion(Value):
 
     @property
     def shown_anchors(self) -> dict[int, str]:
-        """Return the meanings that raters are told: those of a scale."""
+        """Return the meanings that raters see: those of a scale."""
         return self.anchors if self.form == "scale" else {}
 
 
 class RatedText(NamedTuple):
-    """A text as it is rated: the fields of its arm, and the name of its sample's label."""
+    """A rated text: the fields of its arm, and the name of its sample's label."""
 
     fields: Texts
     label: str
 
 
 class GivenAnswer(NamedTuple):
-    """What a rater gives by one criterion."""
+    """The rating of a rater by one criterion."""
 
     value: int
-    """A value of the scale; of an answer 1 if it is right, else 0."""
+    """A value of the scale; for an answer, 1 if it is right, otherwise 0."""
     words: str = ""
-    """The letter, or the answer as it was written; empty for a scale."""
+    """The letter, or the answer as written; empty for a scale."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerForm:
-    """How what raters give is read and compared."""
+    """How ratings of one form are read and compared."""
 
     read: Callable[[Criterion, RatedText, str], GivenAnswer | None]
-    """Returns the rating that a cell holds; None if it holds none."""
+    """A function that returns the rating in a cell, or None if it has none."""
     is_same: Callable[[RatedText, GivenAnswer, GivenAnswer], bool]
-    """Returns whether two ratings of one item say the same."""
+    """A function that returns whether two ratings of one item mean the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyDesign:
-    """What raters are asked about the texts of a kind."""
+    """The questions to raters about the texts of one kind of task."""
 
     criteria: tuple[Criterion, ...]
     instructions: tuple[str, ...]
     source: str
     """The source of the criteria and their values."""
     gold_title: str = ""
-    """The title of the gold that stands beside a text; empty if raters must not see it."""
+    """The title of the gold next to a text; empty if raters must not see it."""
     by_label: bool = True
-    """Whether arms are compared on samples of the same labels; the letter of a choice says only
-    where the right option stands."""
+    """Whether arms are compared on samples of the same labels; the letter of a choice only gives
+    the position of the right option."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -93,14 +93,14 @@ class StudyDesign:
 
 
 NO_OPTION: Final = "none"
-"""What a rater gives if no option is right, or several are."""
+"""The rating if no option is right, or several are."""
 _LONGEST_ANSWER: Final = 2_000
-"""The most characters of an answer, as of an accepted one."""
+"""The most characters of an answer, as for an accepted one."""
 _LETTER: Final = re.compile(r"\(?([A-Za-z])[).:]?")
 
 
 def _read_value(criterion: Criterion, text: RatedText, said: str) -> GivenAnswer | None:
-    """Return a whole number, also written as 3.0, if it is a value of the criterion."""
+    """Return a whole number, which may be written as 3.0, if it is a value of the criterion."""
     whole, _, rest = said.replace(",", ".").partition(".")
     short = len(whole) < 4 and whole.isascii() and whole.isdigit() and not rest.strip("0")
     return GivenAnswer(int(whole)) if short and int(whole) in criterion.values else None
@@ -121,7 +121,7 @@ def _read_words(criterion: Criterion, text: RatedText, said: str) -> GivenAnswer
 
 
 def _is_accepted(text: RatedText, said: str, instead: str | None = None) -> bool:
-    """Return whether an answer is an accepted one, or the same as another one given instead."""
+    """Return whether an answer is an accepted one, or equal to the other given answer."""
     from coreeval.evaluation.metrics.short_answers import grade_short_answer
 
     due = read_accepted(text.fields, text.label)

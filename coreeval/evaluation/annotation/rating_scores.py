@@ -1,7 +1,7 @@
-"""What ratings show: means by arm, what the updated texts lose, how well the raters agree.
+"""The results of ratings: means by arm, losses of the updated texts, agreement of the raters.
 
 Agreement is the share of pairs, Fleiss' kappa and Krippendorff's alpha, with bootstrap intervals.
-Each is made of sums over items, so that a resample of the items is one product.
+Each is computed from sums over items, so a resample of the items is one product.
 """
 
 from collections import Counter
@@ -35,15 +35,14 @@ from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
 from coreeval.evaluation.statistics import Array, bootstrap_sums, wilson_interval
 
 Statistic = Callable[[Array], Array]
-"""Maps sums of shape (draws, columns) to one value per draw; nan if undefined."""
+"""A function from sums of shape (draws, columns) to one value per draw; nan if undefined."""
 _SETTLED: Final = 1e-12
 """An expected disagreement below this counts as 0: sums of floats differ in the last bits."""
 
 
 RARE: Final = 5
-"""The fewest items with a rating other than the most common one for which there is an interval.
-With two of 20, it would contain the truth in 0.68 to 0.75 of simulated studies; see
-docs/annotation.md for them."""
+"""The fewest items with a rating other than the most common one for an interval. With two of 20, it
+contained the truth in 0.68 to 0.75 of simulated studies; see docs/annotation.md."""
 
 
 def count_values(ratings: Ratings, values: Sequence[int]) -> Array:
@@ -147,7 +146,7 @@ def _bootstrap_score(
     """Return a statistic with its expanded percentile interval (see `expand_interval`).
 
     There is no interval if all raters agree, or if hardly any item has a rating other than the most
-    common one: the resamples would all agree, however few items there are.
+    common one: all resamples would agree, however few items there are.
     """
     n = len(sums)
     value = statistic(sums.sum(axis=0, keepdims=True)) if n else np.array([np.nan])
@@ -166,8 +165,8 @@ def count_uncommon(counts: Array) -> int:
 
 
 SKEW_SHARE: Final = 0.9
-"""The share of one value from which a note warns that kappa and alpha are hard to read. Own
-choice: Feinstein and Cicchetti (1990) show that they are low if one value prevails, but name no
+"""The share of one value from which a note warns that kappa and alpha are hard to read. Own choice:
+Feinstein and Cicchetti (1990) show that they are low if one value prevails, but do not give a
 share."""
 
 
@@ -189,7 +188,7 @@ def score_ratings(
         texts: The texts by item, as the raters saw them.
         run: Name of the run.
         at: Time of scoring, ISO.
-        design: What the raters were asked.
+        design: The questions to the raters.
         draws: Number of bootstrap draws; the bootstrap starts from the key's seed.
     """
     return Annotation(
@@ -259,9 +258,9 @@ def _score_criterion(
 def _score_mean(ratings: Ratings, criterion: Criterion) -> Score:
     """Return the mean over items of their mean rating.
 
-    The interval is Wilson's, of the mean as a share of the scale with one trial per item: no rating
-    within a scale varies more than one at either end, and the interval keeps a width if all ratings
-    are equal. It is about other texts rated by these raters.
+    The interval is Wilson's, of the mean as a share of the scale with one trial per item: ratings
+    at the ends of the scale vary most, and the interval has a width even if all ratings are equal.
+    It is about other texts rated by these raters.
     """
     low, span = criterion.values[0], criterion.values[-1] - criterion.values[0]
     found = average_shares(
@@ -329,7 +328,7 @@ def _notes(compared: ComparedRatings, raters: int, found: Reliability) -> Iterat
 def _note_skew(value: str, share: float, found: Reliability, rare: int) -> Iterator[str]:
     """Yield notes on how a prevalent value affects kappa and alpha.
 
-    `rare` texts have a rating other than it.
+    `rare` texts have a different rating.
     """
     if share == 1:
         agree = "the raters agree, and " if found.agreement.estimate == 1 else ""
@@ -363,7 +362,7 @@ def _list_disagreements(
 
 
 def _find_spread(criterion: Criterion, given: Sequence[int]) -> float:
-    """Return how far ratings of an item are apart: 0 if they are the same, 1 at most."""
+    """Return the distance of an item's ratings: 0 if they are the same, 1 at most."""
     if len({*given}) < 2:
         return 0.0
     values = criterion.values

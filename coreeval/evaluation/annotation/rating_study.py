@@ -1,10 +1,10 @@
-"""A study of ratings: the samples that each rater gets in which arm, and its key.
+"""A study of ratings: the samples and arms that each rater gets, and its key.
 
-A block is two or three samples of one label, each of which has the same arms; each is shown in
-another one of them, by lot. What stands beside a text (label, evidence) belongs to its sample, and
-which of its texts is shown does not depend on it. Arms are so compared as in a randomised trial: on
-other samples, of the same labels, of the same pool. The key tells which text each item is. Raters
-must not have it.
+A block is two or three samples of one label that have the same arms; each is shown in a different
+arm, drawn at random. The label and evidence next to a text belong to its sample, and the choice of
+the shown text does not depend on them. So arms are compared as in a randomised trial: on different
+samples of the same labels from the same pool. The key says which text each item is. Raters must not
+have it.
 """
 
 import hashlib
@@ -36,12 +36,12 @@ class NewsExcerpt(Value):
     domain: str
     url: str
     snippet: str
-    """Empty if it may not be quoted."""
+    """The excerpt; empty if it may not be quoted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RatingCandidate:
-    """A sample that could be rated: it has an updated text, and so all other fields."""
+    """A sample that can be rated: it has an updated text, and therefore all other fields."""
 
     sample: str
     label: str
@@ -49,10 +49,10 @@ class RatingCandidate:
     question: str
     """The question that the label answers."""
     texts: dict[RatedArm, dict[str, str]]
-    """Its texts, by arm and field."""
+    """The texts of the sample, by arm and field."""
     evidence: tuple[NewsExcerpt, ...]
     group: str | None = None
-    """The samples that it is compared with; by default those of its label."""
+    """The group of samples to compare with; by default those of its label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ def draw_study(
 
     Args:
         candidates: Samples with an original and an updated text; some also have a semantic one.
-        blocks: Number of originals wanted, and of updated texts; fewer if there are not enough.
+        blocks: The number of originals, and of updated texts; fewer if there are not enough.
         seed: Seed of all random choices.
     """
     rng = random.Random(seed)
@@ -88,10 +88,10 @@ def draw_study(
 def _make_blocks(
     candidates: Sequence[RatingCandidate], rng: random.Random
 ) -> Iterator[list[tuple[RatedArm, RatingCandidate]]]:
-    """Yield the pool in blocks: neighbours in a random order of the samples of each label.
+    """Yield the pool in blocks: neighbours in a random order of each label's samples.
 
     Samples with all three arms come first; one or two of them that do not fill a block join the
-    others. A single sample of a label that is then left over is in no block.
+    others. If a single sample of a label remains, it is not in a block.
     """
     left = rng.sample(candidates, len(candidates))
     for arms in (RATED_ARMS, ("original", "updated")):
@@ -131,7 +131,7 @@ def _name_study(chosen: Sequence[tuple[RatedArm, RatingCandidate]], seed: int) -
 
 
 def shuffle_for_rater(rater: str, items: Sequence[T], *, seed: int) -> list[T]:
-    """Return the items in an order of the rater's own, so that fatigue affects different items."""
+    """Return the items in the rater's own order, so that fatigue affects different items."""
     return random.Random(f"{seed} {rater}").sample(items, len(items))
 
 

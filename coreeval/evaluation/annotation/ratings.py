@@ -1,4 +1,4 @@
-"""Ratings, from the rows of sheets and their errors to the values of annotation.json."""
+"""Ratings: the rows of sheets, their errors, and the values of annotation.json."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from coreeval.schema import Value
 ProblemKind = Literal[
     "unknown_item", "no_rater", "not_a_rating", "double", "contradiction", "missing", "empty"
 ]
-"""Problems in this order: an item of no study or another one; a row without a rater's name; an
+"""Problems in this order: an item of no study or of another one; a row without a rater's name; an
 invalid value; the same rating twice; two different ratings by one rater, neither of which counts;
 no rating; a rater without any rating."""
 
@@ -70,9 +70,9 @@ class RatingCollection:
     ratings: Mapping[CriterionName, Mapping[str, Mapping[str, int]]]
     """criterion -> item -> rater -> value, with every item of the key in its order."""
     answers: Mapping[CriterionName, Mapping[str, Mapping[str, GivenAnswer]]]
-    """The same for criteria that are not scales: what each rater gave."""
+    """The same for criteria that are not scales: the answer of each rater."""
     texts: Mapping[str, RatedText]
-    """The texts by item, where a criterion is not a scale."""
+    """The texts by item, if a criterion is not a scale."""
     raters: tuple[str, ...]
     """The raters with at least one rating that counts."""
     problems: tuple[RatingProblem, ...]
@@ -86,7 +86,7 @@ class _RatingCell:
     given: list[GivenAnswer] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     agrees: bool = True
-    """Whether all of them say the same."""
+    """Whether all of them are the same."""
 
 
 _About = tuple[CriterionName, str, str]
@@ -105,7 +105,7 @@ def collect_ratings(
     Args:
         rows: The rows of all sheets.
         items: The items of the study, as listed in the key.
-        design: What the raters were asked.
+        design: The questions to the raters.
         texts: The texts by item; needed if a criterion is not a scale.
 
     Raises:
@@ -234,7 +234,7 @@ def _group_by_criterion(
 
 
 class RatingDifference(Value):
-    """The mean of updated texts minus that of originals: other samples of the same labels."""
+    """The mean of updated texts minus that of originals: different samples, same labels."""
 
     estimate: float | None
     ci_low: float | None
@@ -244,7 +244,7 @@ class RatingDifference(Value):
 
 
 class Reliability(Value):
-    """How well raters agree on one criterion."""
+    """The agreement of raters on one criterion."""
 
     items: int
     """The number of items with at least one rating."""
@@ -261,7 +261,7 @@ class CriterionResult(Value):
 
     criterion: CriterionName
     level: Level
-    """The level of alpha: how much two different values count."""
+    """The level of alpha: the distance of two different values."""
     values: tuple[int, ...]
     ratings: int
     prevalence: dict[int, float]
@@ -271,7 +271,7 @@ class CriterionResult(Value):
     difference: RatingDifference
     reliability: Reliability
     of_updated: Reliability
-    """The same for the updated texts alone."""
+    """The same for only the updated texts."""
     notes: tuple[str, ...]
 
 
@@ -293,7 +293,7 @@ class ItemRatings(Value):
     arm: RatedArm
     label: str
     ratings: dict[CriterionName, dict[str, int | str]]
-    """By criterion, then by rater; a letter or an answer as it was given."""
+    """The ratings by criterion, then by rater; a letter or an answer as given."""
 
 
 class Disagreement(Value):
@@ -305,7 +305,7 @@ class Disagreement(Value):
     label: str
     criterion: CriterionName
     ratings: dict[str, int | str]
-    """By rater, as given."""
+    """The ratings by rater, as given."""
     text: str
 
 
@@ -323,7 +323,7 @@ class Annotation(Value):
     raters: tuple[Rater, ...]
     criteria: tuple[CriterionResult, ...]
     disagreements: tuple[Disagreement, ...]
-    """The largest disagreements first."""
+    """The texts, with the largest disagreements first."""
     remarks: tuple[Remark, ...]
     problems: tuple[RatingProblem, ...]
     ratings: tuple[ItemRatings, ...]

@@ -1,4 +1,4 @@
-"""The sheet of a rater as a page that works from a folder: nothing is fetched, nothing is sent."""
+"""The sheet of a rater as a page that works from a folder, without network requests."""
 
 import hashlib
 import json

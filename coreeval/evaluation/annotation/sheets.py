@@ -1,6 +1,6 @@
-"""The sheets of raters: what each of them is shown, as CSV and workbooks, and read back.
+"""The sheets of raters: writes them as CSV and workbooks, and reads them back.
 
-In a workbook ratings are chosen from lists, and the guideline is its second page.
+In a workbook, ratings are chosen from lists, and the second page is the guideline.
 """
 
 import re
@@ -53,7 +53,7 @@ def list_columns(design: StudyDesign) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class SheetItem:
-    """A text as shown to a rater; nothing in it depends on its arm."""
+    """A text as shown to a rater, without any sign of its arm."""
 
     item: str
     fields: Mapping[str, str]
@@ -62,7 +62,7 @@ class SheetItem:
     meaning: str
     evidence: tuple[NewsExcerpt, ...]
     options: tuple[str, ...] = ()
-    """The fields with its options."""
+    """The fields that contain its options."""
 
 
 def make_sheet_item(drawn: StudyItem) -> SheetItem:
@@ -111,7 +111,7 @@ def write_sheet_csv(
     design: StudyDesign = LABEL_STUDY,
 ) -> None:
     """Write a sheet as CSV."""
-    del study  # every item's name begins with it
+    del study  # every item's name starts with it
     rows = (make_cells(each, rater, design) for each in items)
     path.write_text(format_sheet(list_columns(design), rows), encoding="utf-8", newline="")
 
@@ -193,10 +193,10 @@ MOST_CHARACTERS: Final = 32_767
 _AS_WRITTEN: Final = "give the sheet that was written, filled in"
 _MOST_ROWS: Final = 100_000
 """The most rows of a sheet, and below the most columns of a row: a workbook of one kilobyte can
-claim a billion of them, and openpyxl creates each."""
+declare a billion of them, and openpyxl creates each."""
 _MOST_COLUMNS: Final = 256
 MOST_BYTES: Final = 200_000_000
-"""The largest workbook to unpack, in bytes; a sheet of 5,000 long texts has a tenth of that."""
+"""The most bytes of an unpacked workbook; a sheet of 5,000 long texts has a tenth of that."""
 _UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML 1.0 does not allow (section 2.2)."""
 
@@ -252,7 +252,7 @@ def _format_cells(page: "Worksheet", columns: Sequence[str]) -> None:
 
     for row in page.iter_rows():
         for cell in row:
-            if isinstance(cell.value, str):  # begins with =, and is no formula, edited or not
+            if isinstance(cell.value, str):  # starts with =, but is not a formula
                 cell.data_type, cell.quotePrefix = "s", True
             cell.alignment = Alignment(wrap_text=True, vertical="top")
     for cell in page[1]:
@@ -267,7 +267,7 @@ def _add_choices(
 ) -> None:
     """Add a drop-down list of values to rating cells, with a prompt that explains them.
 
-    An answer in words has no list.
+    Answers in words have no list.
     """
     from openpyxl.worksheet.datavalidation import DataValidation
 
@@ -324,7 +324,7 @@ def read_workbook_rows(path: Path) -> Iterator[NumberedRow]:
         from openpyxl import load_workbook
 
     try:
-        with path.open("rb") as file:  # openpyxl leaves a file open that it cannot read
+        with path.open("rb") as file:  # openpyxl does not close a file that it cannot read
             _refuse_bomb(path, file)
             book = load_workbook(file, read_only=True, data_only=True)
             yield from _limit_rows(path, _rows(path, book))
@@ -340,7 +340,7 @@ def _rows(path: Path, book: "Workbook") -> Iterator[NumberedRow]:
     if not pages:
         raise sheet_error(path, "it has no sheet of cells", _AS_WRITTEN)
     page = next((page for page in pages if page.title == RATINGS_SHEET), pages[0])
-    page.reset_dimensions()  # what a file says of its size may be less than it has
+    page.reset_dimensions()  # a file may declare a smaller size than it has
     rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
     for line, row in enumerate(rows, start=1):
         yield line, ["" if cell is None else str(cell) for cell in row]

@@ -1,4 +1,4 @@
-"""Loaders: a benchmark's files, whatever their format, as a stream of samples and bad rows."""
+"""Loaders: a benchmark's files, in any format, as a stream of samples and bad rows."""
 
 from coreeval.evaluation.benchmarks.load import (
     Benchmark,

@@ -1,4 +1,4 @@
-"""Benchmarks in Parquet files, read batch by batch; Arrow is imported when one is opened."""
+"""Benchmarks in Parquet files, read batch by batch; Arrow is imported when a file is opened."""
 
 import importlib
 from collections.abc import Collection, Iterator, Mapping
@@ -82,9 +82,9 @@ def _parquet_rows(config: DatasetConfig, tables: list[tuple[Path, TableColumns]]
 
 
 def read_parquet_records(path: Path, *, columns: Collection[str]) -> Iterator[ItemRecord]:
-    """Yield the rows of a file, numbered from 1, with those of the columns that it has.
+    """Yield the rows of a file, numbered from 1, with the requested columns that exist.
 
-    Others are not read: a time in nanoseconds, for example, has no value in Python.
+    Other columns are not read: a time in nanoseconds, for example, has no value in Python.
     """
     file = _open_parquet(path)
     present = [name for name in file.schema_arrow.names if name in columns]
@@ -99,12 +99,12 @@ def read_parquet_records(path: Path, *, columns: Collection[str]) -> Iterator[It
 
 
 _NO_VALUE = (ValueError, OverflowError, LookupError)
-"""The errors of Arrow for a value that Python cannot hold: a text that is not UTF-8, a date after
-the year 9999, an unknown time zone."""
+"""The errors of Arrow for a value that Python cannot represent: a text that is not UTF-8, a date
+after the year 9999, an unknown time zone."""
 
 
 def _batch_records(batch: _Batch) -> Iterator[tuple[Values, str]]:
-    """Yield the values of each row, or none and the reason that it cannot be decoded."""
+    """Yield the values of each row, or none and the reason why it cannot be decoded."""
     sizes = measure_rows(batch)
     try:
         if sum(sizes) <= MOST_ROW_BYTES:

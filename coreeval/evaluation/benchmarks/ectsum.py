@@ -1,4 +1,4 @@
-"""ECTSum as its authors publish it: transcripts of earnings calls, and a file of bullets for each.
+"""ECTSum as its authors publish it: transcripts of earnings calls, each with a file of bullets.
 
 A split is a folder with `ects/NAME.txt` and `gt_summaries/NAME.txt`; names are such as
 `ABM_q1_2021`, the ticker of the company and the quarter. Calls of one company are one cluster.
@@ -22,11 +22,11 @@ from coreeval.schema import Task
 
 CALLS, SUMMARIES = "ects", "gt_summaries"
 _QUARTER: Final = "_q"
-"""What separates the company from the quarter in a name."""
+"""The separator between the company and the quarter in a name."""
 
 
 class EarningsCall(NamedTuple):
-    """A transcript and its summary, or the reason that one of them cannot be read."""
+    """A transcript and its summary, or the reason why one of them cannot be read."""
 
     name: str
     document: str

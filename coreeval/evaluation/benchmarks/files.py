@@ -1,7 +1,7 @@
-"""Lines of a text file as they are, and files of records, a JSON object a line.
+"""Raw lines of text files, and files of records with a JSON object per line.
 
-Lines are cut at LF only and decoded one by one. In a file of records every line is a record, passed
-over, or a bad one.
+Lines end only at LF and are decoded one by one. In a file of records, each line is a record,
+skipped, or bad.
 """
 
 import gzip
@@ -44,7 +44,7 @@ def read_lines(path: Path) -> Iterator[TextLine]:
 
 
 def _refuse_utf16(raw_lines: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """Yield raw lines; raise an error for a file in UTF-16, of which every line would be bad."""
+    """Yield raw lines; raise an error for a file in UTF-16, in which every line would be bad."""
     for number, raw in enumerate(raw_lines):
         if number == 0 and is_utf16(raw):
             raise DatasetError(
@@ -96,10 +96,10 @@ def file_digest(paths: Iterable[Path]) -> str:
 
 
 def refuse_special_files(root: Path, paths: Iterable[Path]) -> None:
-    """Raise an error for a link that leads out of a benchmark's folder, or a pipe or device in it.
+    """Raise an error for a link that leaves a benchmark's folder, or a pipe or device in it.
 
-    The folder comes from others, who could name a private file of the user by a link. The folder
-    itself may be a link.
+    The folder is untrusted: a link in it may point to a private file of the user. The folder itself
+    may be a link.
 
     Args:
         root: The folder, or the only file.
@@ -126,7 +126,7 @@ def refuse_special_files(root: Path, paths: Iterable[Path]) -> None:
 def _resolve(link: Path) -> Path:
     try:
         return link.resolve()
-    except (OSError, RuntimeError):  # it leads to itself
+    except (OSError, RuntimeError):  # it points to itself
         return link.parent
 
 
@@ -151,7 +151,7 @@ _ENDING: Final = ".gz"
 
 @dataclass(frozen=True)
 class BadRecord:
-    """The reason that an object is not a record."""
+    """The reason why an object is not a record."""
 
     reason: str
 
@@ -194,11 +194,11 @@ class ObjectRow(NamedTuple):
     """An object at its place in a file or a list."""
 
     number: int
-    """The number of the line, or of the object in a list, from 1."""
+    """The number of the line, or of the object in the list, from 1."""
     raw: str
     """The object as found, for the report if it is bad."""
     found: Object | BadRecord
-    """The object, or why there is none."""
+    """The object, or the reason why there is none."""
 
 
 def read_records(
@@ -263,7 +263,7 @@ def collect_records(
 
 
 def parse_object(line: TextLine) -> Object | BadRecord:
-    """Return the JSON object in a line, or the reason that there is none."""
+    """Return the JSON object in a line, or the reason why there is none."""
     if not line.valid:
         return BadRecord("the line is not UTF-8")
     try:
@@ -284,7 +284,7 @@ def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadReco
 
 @contextmanager
 def open_records(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, compressed or not; raise DatasetError for errors while reading it as well."""
+    """Open a file, compressed or not; raise DatasetError also for errors while reading it."""
     try:
         with open_file(path) as file:
             packed = path.suffix.lower() == _ENDING

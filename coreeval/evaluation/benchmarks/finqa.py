@@ -1,16 +1,16 @@
-"""FinQA as its authors publish it: questions on a page of a report, with the calculation.
+"""FinQA as its authors publish it: questions on a page of a report, with calculations.
 
-The context is the text before the table, the table (a row a line, cells separated by ` | `) and the
-text after it. A page's questions are one cluster.
+The context is the text before the table, the table (a row per line, cells separated by ` | `) and
+the text after it. A page's questions are one cluster.
 
 **Accepted answers** are the written one and the result of the calculation (`exe_ans`), in this
-order. The two often differ by more than rounding, because a person wrote the one and a program
-computed the other; FinQA's evaluation takes the result. Beside a percentage, a result such as 0.17
-is a share; one that is the percentage itself gets its sign.
+order. The two often differ by more than rounding, because a person wrote the first and a program
+computed the second; FinQA's evaluation uses the result. If the written answer is a percentage, a
+result such as 0.17 is a share; a result that is the percentage itself gets its sign.
 
 **Tolerance.** FinQA's evaluation computes the answer from a predicted program and compares it after
-rounding to five decimals, which no model that writes a number can be held to. Here it is 1 % of the
-value: a percentage that is printed with two decimals is off by up to 0.005, which is 1 % of 0.5 %.
+rounding to five decimals, which is too strict for a model that writes a number. Here the tolerance
+is 1 % of the value: a percentage with two decimals is off by up to 0.005, which is 1 % of 0.5 %.
 """
 
 import re
@@ -35,14 +35,14 @@ TOLERANCE: Final = "1%"
 _ENDING: Final = ".json"
 _UNITS: Final = ("%", "$")
 _DECIMALS: Final = 5
-"""The decimals of `exe_ans` in FinQA's files."""
+"""The number of decimals of `exe_ans` in FinQA's files."""
 _LARGEST: Final = 1e15
-"""Up to here a float holds what FinQA's programs compute, with the decimals."""
+"""The largest result of FinQA's programs that a float holds with all decimals."""
 _YES_NO: Final = ("yes", "no")
 
 
 class FinqaAnswer(NamedTuple):
-    """What an item says of its answer, by the columns of a table of answers."""
+    """The answer of an item, by the columns of a table of answers."""
 
     answers: list[str]
     answer_type: str
@@ -96,12 +96,12 @@ NO_REPORT: Final = "pre_text, post_text or table is not a list"
 
 
 def read_report(record: Mapping[str, object], *, cells: str = " | ", edge: str = "") -> str | None:
-    """Return the text of a page with its table, or None if a part of it is no list.
+    """Return the text of a page with its table, or None if a part of it is not a list.
 
     Args:
         record: A record of FinQA.
-        cells: What stands between two cells of a row.
-        edge: What stands before and after a row.
+        cells: The text between two cells of a row.
+        edge: The text before and after a row.
     """
     before, after = (_join_sentences(record.get(key)) for key in ("pre_text", "post_text"))
     table = record.get("table_ori") or record.get("table")
@@ -120,7 +120,7 @@ def _join_sentences(value: object) -> str | None:
 
 
 def _read_answer(asked: Mapping[str, object]) -> FinqaAnswer | str:
-    """Return the answer of an item, or the reason that it has none."""
+    """Return the answer of an item, or the reason why it has none."""
     written, computed = asked.get("answer"), asked.get("exe_ans")
     gold = "" if written is None else " ".join(str(written).split())
     for said in (str(computed).strip().casefold(), gold.casefold()):
@@ -139,7 +139,7 @@ def _read_answer(asked: Mapping[str, object]) -> FinqaAnswer | str:
 
 
 def _is_ratio(computed: float, gold: str) -> bool:
-    """Return whether a result is a hundredth of the percentage that was written."""
+    """Return whether a result is a hundredth of the written percentage."""
     found = re.search(r"-?\d[\d,]*\.?\d*", gold)
     if not found:
         return True

@@ -1,16 +1,16 @@
-"""The two benchmarks of sentence pairs: MRPC and RTE, tab-separated and without quoting.
+"""The benchmarks of sentence pairs: MRPC and RTE, tab-separated and without quoting.
 
-MRPC from the original files: `train` is all 4,076 pairs of `msr_paraphrase_train.txt`, `dev` those
-408 of them that `dev_ids.tsv` lists (so `dev` lies inside `train`), `test` the 1,725 pairs of
-`msr_paraphrase_test.txt`; the CoreEval paper's Table 1 has 1,587 and does not say which. Where an
-original file is missing, it is GLUE's `train.tsv` (3,668, without dev), `dev.tsv` and `test.tsv`,
-the last only in a copy with labels.
+MRPC from the original files: `train` is all 4,076 pairs of `msr_paraphrase_train.txt`, `dev` the
+408 of them that `dev_ids.tsv` lists (so `dev` is a part of `train`), `test` the 1,725 pairs of
+`msr_paraphrase_test.txt`; Table 1 of the CoreEval paper has 1,587 and does not say which. If an
+original file is missing, GLUE's file is read: `train.tsv` (3,668, without dev), `dev.tsv` or
+`test.tsv`, the last only in a copy with labels.
 
-Pairs that share a sentence, be it through other pairs, are one cluster.
+Pairs that share a sentence, directly or through other pairs, are one cluster.
 
 RTE: `train` is `train.tsv` (2,490). `dev` and `test` both are the 277 rows of `dev.tsv`: GLUE's own
-`test.tsv` has no labels, and 277 is what the CoreEval paper calls its test set. Hypotheses about
-one premise are one cluster.
+`test.tsv` has no labels, and the test set of the CoreEval paper has 277 rows. Hypotheses about one
+premise are one cluster.
 """
 
 import hashlib
@@ -43,13 +43,13 @@ _FIRST_ID, _SECOND_ID = "#1 ID", "#2 ID"
 _PAIR_ID = "pair"
 """The key of the joined id of an MRPC pair, which is added to its columns."""
 _CLUSTER = "cluster"
-"""The key of the cluster, which is added in the same way."""
+"""The key of the cluster, which is also added."""
 _DIGITS = 16
-"""The digits of a premise's digest: two premises of a benchmark collide in 1 of 10^13 cases."""
+"""The number of digits of a premise's digest: two premises collide in 1 of 10^13 cases."""
 
 
 class _SplitFile(NamedTuple):
-    """The file of a split, and the pairs of it that count (None: all)."""
+    """The file of a split, and its pairs that count (None: all)."""
 
     path: Path
     only: Path | None = None
@@ -149,12 +149,12 @@ def _premise(values: Mapping[str, str]) -> str:
 
 
 def _cluster_by_sentence(path: Path, names: list[str]) -> Callable[[Mapping[str, str]], str]:
-    """Return a function that gives a pair's cluster: the first sentence that pairs link it to."""
+    """Return a function that gives a pair's cluster: the first sentence linked to it by pairs."""
     tied: dict[str, str] = {}
 
     def first(sentence: str) -> str:
         while (other := tied.get(sentence, sentence)) != sentence:
-            tied[sentence] = tied.get(other, other)  # halves the way for the next one
+            tied[sentence] = tied.get(other, other)  # shortens the path for the next search
             sentence = other
         return sentence
 

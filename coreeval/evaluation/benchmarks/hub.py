@@ -1,6 +1,6 @@
-"""Benchmarks that are datasets of the Hugging Face hub, or folders of its form (extra `hf`).
+"""Datasets of the Hugging Face hub, or folders in its layout (extra `hf`).
 
-They are streamed, by a process of their own (`hub_process`).
+A separate process streams them (`hub_process`).
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from coreeval.evaluation.benchmarks.rows import BenchmarkFormat, Rows, TableColu
 from coreeval.schema import Task
 
 PEEKED = 50
-"""The number of rows whose keys count as columns if a dataset does not declare them."""
+"""The number of rows whose keys count as columns if a dataset does not declare its columns."""
 
 
 def _hub_place(config: DatasetConfig) -> str:
@@ -52,7 +52,7 @@ def _open_records(
     """Return the declared columns and the rows.
 
     Raises:
-        DatasetError: the dataset cannot be opened; while rows are read: the data break off.
+        DatasetError: the dataset cannot be opened, or the data ends early while rows are read.
     """
     parts = hub_process.ask_apart(HubQuestion(config.path, config.subset, split))
     first = next(parts)
@@ -89,7 +89,7 @@ def _iter_rows(config: DatasetConfig, records: Iterator[HubRecord], columns: Tab
 
 
 def _digest(config: DatasetConfig, split: str) -> str:
-    """Hash the rows themselves, because the hub's files are not available locally."""
+    """Hash the rows, because the hub's files are not available locally."""
     digest = hashlib.sha256()
     for record in _open_records(config, split)[1]:
         digest.update(repr(sorted(record.items())).encode("utf-8", "backslashreplace"))

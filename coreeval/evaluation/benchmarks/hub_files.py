@@ -1,7 +1,7 @@
-"""Which files a dataset in the hub's form may read: those of its own folder or repository.
+"""The files that a dataset in the hub's layout may read: those of its own folder or repository.
 
-Its card names its files, and the card may be a stranger's: a path that leads out of the folder, a
-link or an address would turn any file of this machine, or an answer of its network, into samples.
+Its card names its files, and the card is untrusted: a path that leaves the folder, a link or an
+address would turn any file of this machine, or any response in its network, into samples.
 """
 
 import os
@@ -18,23 +18,23 @@ from coreeval.evaluation.benchmarks.files import refuse_special_files
 from coreeval.tools.files import is_inside
 
 READERS_OF_OTHER_FILES: Final = ("h5py", "lance", "pyiceberg")
-"""Packages whose files name other files, which they open past every check of paths."""
+"""Packages for files that name other files, which they open without any check of paths."""
 
 
 @contextmanager
 def keep_to_own_files(package: ModuleType, path: str) -> Iterator[None]:
-    """Let the package `datasets` look only for files of one dataset, before it opens any.
+    """Restrict the package `datasets` to the files of one dataset before it opens any.
 
-    Within the block, its function that turns the names in a card into paths refuses every other
-    name, and no request is made for it. `READERS_OF_OTHER_FILES` cannot be imported.
+    Within the block, its function that turns the names in a card into paths refuses all other
+    names, without a request. `READERS_OF_OTHER_FILES` cannot be imported.
 
     Args:
         package: The package `datasets`.
         path: The dataset: a folder, or a name on the hub.
 
     Raises:
-        DatasetError: a link in the folder leads out of it; within the block: the card names a file
-            that is not the dataset's own.
+        DatasetError: a link leaves the folder, or, within the block, the card names a file that is
+            not the dataset's own.
     """
     root = _find_root(path)
     resolve = package.data_files.resolve_pattern
@@ -59,10 +59,10 @@ def keep_to_own_files(package: ModuleType, path: str) -> Iterator[None]:
 
 
 def _find_root(path: str) -> str:
-    """Return what the places of all files begin with: the folder, or the address on the hub.
+    """Return the common root of all files: the folder, or the address on the hub.
 
     Raises:
-        DatasetError: a link in the folder leads out of it.
+        DatasetError: a link in the folder leaves it.
     """
     if Path(path).is_dir():
         folder = Path(path).resolve()
@@ -77,7 +77,7 @@ def _find_root(path: str) -> str:
 
 
 def _is_below(base_path: str, root: str) -> bool:
-    """Return whether the folder that names are relative to is the dataset's own."""
+    """Return whether the base folder of names is the dataset's own."""
     if not root.startswith("hf://"):
         return "://" not in base_path and Path(base_path).resolve().is_relative_to(root)
     rest = base_path.removeprefix(root)
@@ -85,9 +85,9 @@ def _is_below(base_path: str, root: str) -> bool:
 
 
 def _is_own_name(pattern: str) -> bool:
-    """Return whether a name or pattern of a card is relative and stays below its folder.
+    """Return whether a name or pattern of a card is relative and stays inside its folder.
 
-    `::` is the package's sign for a file within another one, whose address stands behind it.
+    In the package, `::` marks a file within another one, whose address follows.
     """
     return (
         is_inside(pattern.replace("\\", "/"))

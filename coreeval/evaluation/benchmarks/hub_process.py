@@ -1,7 +1,7 @@
-"""The package `datasets` in a process of its own: no file ends the command or eats its memory.
+"""The package `datasets` in a separate process, which protects the command from crashes and memory.
 
-The process reads one dataset: it is asked on standard input, answers on standard output, and is
-ended once the answer is not needed any more. On Linux it may have `MOST_MEMORY` bytes.
+The process reads one dataset: it gets a question on standard input, answers on standard output, and
+is ended when the answer is no longer needed. On Linux it may use `MOST_MEMORY` bytes.
 """
 
 import importlib
@@ -28,7 +28,7 @@ from coreeval.tools.processes import (
 )
 
 MOST_MEMORY: Final = 8 << 30
-"""The most bytes of memory of the process, mapped files not counted (own choice)."""
+"""The most bytes of memory of the process, without mapped files (own choice)."""
 HubRecord = Mapping[str, object]
 HubAnswer = Generator[Any, None, None]
 """The parts of an answer; closing it ends the process."""
@@ -36,24 +36,24 @@ HubAnswer = Generator[Any, None, None]
 
 @dataclass(frozen=True, slots=True)
 class HubQuestion:
-    """What is to be read of a dataset: its splits, or the rows of one."""
+    """The request for a dataset: its splits, or the rows of one."""
 
     path: str
     subset: str | None
     split: str | None = None
-    """None asks for the names of the splits."""
+    """The name of the split; None requests the names of the splits."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubRefusal:
-    """What the packages said of a dataset that they cannot read."""
+    """The message of the packages about a dataset that they cannot read."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class HubEnd:
-    """All of the answer was sent."""
+    """The end of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class HubColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """An error of CoreEval's own, in parts: its class cannot be pickled."""
+    """An error of CoreEval, in parts because its class cannot be pickled."""
 
     kind: str
     message: str
@@ -74,7 +74,7 @@ class _Trouble:
 
 
 def ask_apart(question: HubQuestion) -> HubAnswer:
-    """Yield the parts of an answer, as `answer` makes them in a process of its own.
+    """Yield the parts of an answer from `answer` in a separate process.
 
     Raises:
         DatasetError: the process died, the package is not installed, or the dataset names files
@@ -127,7 +127,7 @@ def answer(question: HubQuestion) -> HubAnswer:
                 return
             yield part
     finally:
-        with suppress(Exception):  # of a package that is stopped while it reads
+        with suppress(Exception):  # from a package that is stopped while it reads
             parts.close()
 
 
@@ -147,8 +147,8 @@ def _import_datasets() -> ModuleType:
 def _iter_rows(package: ModuleType, question: HubQuestion) -> Iterator[Any]:
     """Yield the columns and rows of a split.
 
-    Images, sound and the like stay as they are: decoding them would open the paths and addresses
-    that the rows name. Where no types are known, there is nothing to decode.
+    Images, audio and similar values are not decoded: this would open the paths and addresses in the
+    rows. If no types are known, there is nothing to decode.
     """
     records = package.load_dataset(
         question.path, question.subset, split=question.split, streaming=True
@@ -181,4 +181,4 @@ def serve() -> None:
     except BaseException:  # noqa: BLE001 - the end of this process tells the other one
         traceback.print_exc()
         os._exit(1)
-    os._exit(0)  # threads of the packages may still be at work
+    os._exit(0)  # threads of the packages may still be running

@@ -1,7 +1,7 @@
-"""The records of a file of items, and the checks that make an item of each.
+"""The records of a file of items, and the checks that turn each into an item.
 
-Files are JSON lists and JSON lines, one for each split. The options of a multiple-choice question
-are found as its text shows them.
+Files are JSON lists or JSON Lines, one for each split. The options of a multiple-choice question
+are found in its text.
 """
 
 import re
@@ -29,7 +29,7 @@ SUFFIXES = ("", ".gz")
 
 
 class ItemRecord(NamedTuple):
-    """An entry of a file: its values, or the reason that it has none."""
+    """An entry of a file: its values, or the reason why it has none."""
 
     line: int
     """The line in the file, or the position in its list, from 1."""
@@ -38,10 +38,10 @@ class ItemRecord(NamedTuple):
 
 
 def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
-    """Return the file of a split: the path itself if it is a file, else the first existing name.
+    """Return the file of a split: the path itself if it is a file, or the first existing name.
 
     Raises:
-        DatasetError: there is no such file, or a link leads out of the folder.
+        DatasetError: there is no such file, or a link leaves the folder.
     """
     if path.is_file():
         return path
@@ -59,7 +59,7 @@ def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
 
 
 def list_splits_in(path: Path, names: Sequence[str]) -> list[str]:
-    """Return the splits that a folder has files for, using the first naming scheme that matches."""
+    """Return the splits of a folder's files, using the first naming scheme that matches."""
     files = [file.name.removesuffix(".gz") for file in path.glob("*")]
     for before, after in (name.split(PLACE) for name in names):
         if found := {
@@ -114,7 +114,7 @@ class OptionSpan(NamedTuple):
 def find_bracketed_options(text: str) -> dict[str, str]:
     """Return the options in FinEval's form `['A': one, 'B': two, …]`, or none without it."""
     marks = [_BRACKET.search(text)]
-    for mark in _MARKS:  # one after the other: one pattern for all would try every combination
+    for mark in _MARKS:  # one by one: a single pattern would try every combination
         marks.append(marks[-1] and mark.search(text, marks[-1].end()))
     found = [mark for mark in marks if mark]
     end = text.rfind("]", found[-1].end()) if found else -1
@@ -131,14 +131,14 @@ def letter_options(texts: list[str]) -> dict[str, str]:
 
 
 def find_option_spans(text: str, options: Mapping[str, str]) -> dict[str, OptionSpan] | None:
-    """Return the span of each option's text, given that each follows its letter, in their order.
+    """Return the span of each option's text; each must follow its letter, in order.
 
     Return None if the text has no such list. If there are several such lists, the last one counts.
     """
     patterns = [_option_pattern(letter, option) for letter, option in options.items()]
 
     def find_rest(first: re.Match[str]) -> list[OptionSpan]:
-        """Return the spans of a list that begins here; none if an option is missing."""
+        """Return the spans of a list that starts here; none if an option is missing."""
         found, at = [OptionSpan(*first.span(1))], first.end()
         for pattern in patterns[1:]:
             if not (match := pattern.search(text, at)):
@@ -148,7 +148,7 @@ def find_option_spans(text: str, options: Mapping[str, str]) -> dict[str, Option
         return found
 
     starts = [*patterns[0].finditer(text)]
-    # where a list is not complete, none that begins later is
+    # if a list is not complete, no later one is
     lists = bisect_left(starts, True, key=lambda first: not find_rest(first))
     return dict(zip(options, find_rest(starts[lists - 1]), strict=True)) if lists else None
 
@@ -199,7 +199,7 @@ def make_own_entry(record: ItemRecord) -> ItemEntry | str:
 
 
 def _read_options(given: object) -> dict[str, str] | str:
-    """Return options by letter, or the reason that they are invalid."""
+    """Return options by letter, or the reason why they are invalid."""
     found = letter_options(given) if isinstance(given, list) else given
     if not isinstance(found, dict) or len(found) != len(
         given if isinstance(given, list) else found

@@ -1,8 +1,8 @@
-"""Items of a benchmark in any form: those of the CAP paper, and a user's own JSON lines.
+"""Items of a benchmark in any form: those of the CAP paper, and a user's own JSON Lines.
 
-FinQA is read as its authors publish it and as CAP's files have it; ECTSum as its authors publish
-it, a folder of transcripts and one of summaries a split. What a benchmark of items is scored by,
-unless somebody says otherwise, stands in defaults.yaml.
+FinQA is read as its authors publish it and in the form of CAP's files; ECTSum as its authors
+publish it, with a folder of transcripts and one of summaries per split. The default scores of the
+benchmarks are in defaults.yaml.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ FINQA_PROMPT = (
     "Read the report and answer the question on it.\n"
     "Report: {report}\nQuestion: {question}\nAnswer:"
 )
-"""The prompt for an original record, which has none of its own."""
+"""The prompt for an original record, which has no prompt."""
 
 
 def finqa_entry(record: ItemRecord) -> ItemEntry | str:
@@ -95,7 +95,7 @@ def read_ectsum(path: Path, split: str) -> Iterator[ItemRecord]:
 
 Read = Callable[[Path], Iterator[ItemRecord]]
 Make = Callable[[ItemRecord], ItemEntry | str]
-"""Makes the entry of an item from a record, or returns the defect of the record."""
+"""A function that makes the entry of an item from a record, or returns the record's defect."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,8 @@ LAYOUTS: dict[str, ItemLayout] = {
     ),
     "jsonl": ItemLayout(("{split}.jsonl",), "mod_{split}.jsonl", read_json_lines, make_own_entry),
 }
-"""By benchmark name; `jsonl` is the format for users' own files: input, output, options, id."""
+"""The layouts by benchmark name; `jsonl` is the format of users' own files: input, output, options,
+id."""
 
 
 def load_items(benchmark: str, path: Path, split: str) -> BenchmarkItems:
@@ -179,7 +180,7 @@ def load_items(benchmark: str, path: Path, split: str) -> BenchmarkItems:
 
 
 def load_modified(benchmark: str, path: Path, split: str) -> BenchmarkItems:
-    """Load the recorded modified items of a split, matched to items by id, or else by position.
+    """Load the recorded modified items of a split, matched to items by id or by position.
 
     Args:
         benchmark: A key of `LAYOUTS`.
@@ -240,7 +241,7 @@ class ItemDefaults(Value):
     alpha: float = 0.01
     """The summand added to performance and consistency (CAP paper, section 3.4)."""
     threshold: float = 0.95
-    """The least cosine similarity at which answers mean the same; used by `cosine` alone."""
+    """The least cosine similarity at which answers have the same meaning; only for `cosine`."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The elements of a list in one JSON document, read one after the other.
+"""The elements of a list in one JSON document, read one by one.
 
 Files of benchmarks are often one document of many megabytes; only one of its elements is in memory
 at a time.
@@ -18,12 +18,11 @@ from coreeval.evaluation.benchmarks.files import CHUNK, open_records
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
 _LONGEST_TORN: Final = 3
-"""A number of which only the first part is held ends fewer characters before what is held does:
-`1e-`."""
+"""A number that is cut at the end of the buffer ends fewer characters before it, as in `1e-`."""
 
 
 class JsonElement(NamedTuple):
-    """An element of a list, with the number of the line on which it begins, from 1."""
+    """An element of a list, with the number of the line on which it starts, from 1."""
 
     line: int
     value: object
@@ -60,7 +59,7 @@ def iter_json_elements(path: Path, key: str | None = None) -> Iterator[JsonEleme
 
 
 def _describe(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):  # its place is one in the buffer
+    if isinstance(error, json.JSONDecodeError):  # its position is in the buffer
         return error.msg
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
@@ -76,7 +75,7 @@ def _no_list_error(path: Path, key: str | None) -> DatasetError:
 
 
 class _BufferedText:
-    """The part of a document that is in memory, and where in the document that is."""
+    """The part of a document that is in memory, and its position in the document."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -85,10 +84,10 @@ class _BufferedText:
         self._at = 0
         self._ended = False
         self.line = 1
-        """The number of the line that is read next."""
+        """The number of the line to read next."""
 
     def peek(self) -> str:
-        """Return the next character that is no space, or nothing at the end; do not move past."""
+        """Return the next non-space character, or "" at the end, without moving past it."""
         while True:
             end = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             self._move(end)
@@ -96,7 +95,7 @@ class _BufferedText:
                 return self._text[end : end + 1]
 
     def take(self, wanted: str) -> None:
-        """Move past the next character; raise ValueError unless it is the one wanted."""
+        """Move past the next character; raise ValueError unless it is the expected one."""
         found = self.peek()
         if found != wanted:
             raise ValueError(f"{wanted!r} was expected, but found {found!r}" if found else
@@ -123,7 +122,7 @@ class _BufferedText:
         self._at = end
 
     def _extend(self) -> bool:
-        """Read on, as much as is held: then a long value is not parsed often; False at the end."""
+        """Double the text in memory, so long values are rarely parsed again; False at the end."""
         if self._ended:
             return False
         held = self._text[self._at :]
@@ -136,7 +135,7 @@ class _BufferedText:
 
 
 def _find_value(text: _BufferedText, key: str) -> bool:
-    """Move to the value of a key of the outermost object; return whether there is one."""
+    """Move to the value of a key of the outermost object; return whether the key exists."""
     if text.peek() != "{":
         return False
     text.take("{")

@@ -1,8 +1,8 @@
-"""Loading a benchmark: the registry of formats, the common steps, and the published row counts.
+"""Loads a benchmark: the registry of formats, the common steps, and the published row counts.
 
-Counts notice a download that was cut off. TweetEval's and MRPC's numbers are those of the files
-themselves; stance adds up to the 2,620 and 1,249 of the CoreEval paper's Table 1. RTE's are GLUE's,
-and so are those of MRPC's GLUE form.
+The counts reveal an incomplete download. TweetEval's and MRPC's numbers are those of the files;
+stance adds up to the 2,620 and 1,249 of Table 1 of the CoreEval paper. RTE's numbers are GLUE's, as
+are those of MRPC's GLUE form.
 """
 
 from collections.abc import Iterator
@@ -48,8 +48,8 @@ RTE: Counts = {"train": 2490, "dev": 277, "test": 277}
 def find_row_count(config: DatasetConfig, split: str) -> int | None:
     """Return the number of rows that a split should have, or None if it is unknown.
 
-    It is known only for folders with the official name and all of its files, so that an excerpt of
-    a benchmark is not mistaken for a damaged copy.
+    It is known only for folders with the official name and all files, so an excerpt of a benchmark
+    does not count as a damaged copy.
     """
     if config.format == "tweeteval":
         return _tweeteval_count(config, split)
@@ -105,7 +105,7 @@ FORMATS: dict[str, BenchmarkFormat] = {
 
 
 def find_format(name: str) -> BenchmarkFormat:
-    """Return a format by its name in a config: a built-in one, or a plugin's.
+    """Return a format by its name in a config: a built-in format, or a plugin's.
 
     Raises:
         PluginError: there is no such plugin, or it does not fit its protocol.
@@ -146,7 +146,7 @@ def iter_benchmark(
 ) -> Iterator[Sample | BadRow]:
     """Stream a split, by default the config's: each row as a sample or as a bad row.
 
-    Ids are the source's own (`id`, RTE's `index`, MRPC's two joined by `-`), else
+    Ids are the source's own (`id`, RTE's `index`, MRPC's two joined by `-`), or
     `<task>/<split>/<number>`: the line number in a text or JSON Lines file, otherwise the row
     number without the header. They do not depend on which other rows are bad.
 
@@ -165,7 +165,7 @@ def _open_samples(config: DatasetConfig, task: Task, split: str) -> Iterator[Sam
 
 
 def _check_task(config: DatasetConfig, task: Task, source: BenchmarkFormat) -> None:
-    """Raise a DatasetError if a format has other samples than the task."""
+    """Raise a DatasetError if the samples of a format do not fit the task."""
     if source.kind not in (None, task.kind):
         raise DatasetError(
             f"{config.format} is for tasks of the kind {source.kind}, and the task {task.name} has "

@@ -1,9 +1,9 @@
-"""MMLU and what is written like it: CSV files of questions with two to 26 options.
+"""MMLU and benchmarks in its form: CSV files of questions with two to 26 options.
 
-The original files have no header: question, the options, the letter of the right one; there is a
-folder for each split with a file for each subject (`test/anatomy_test.csv`). A file whose first
-line names a column `question` is read by its header, and Parquet files as they are on the hub
-(`question, choices, answer`), like any other table of the kind choice.
+The original files have no header, but the question, the options, and the letter of the right
+option; there is a folder for each split with a file for each subject (`test/anatomy_test.csv`). A
+file whose first line names a column `question` is read by its header, and Parquet files in the form
+of the hub (`question, choices, answer`), like any other table of the kind choice.
 """
 
 from itertools import chain
@@ -29,11 +29,11 @@ _ENDING: Final = ".csv"
 _SPLITS: Final = ("auxiliary_train", "train", "validation", "val", "dev", "test")
 _QUESTION: Final = "question"
 _FEWEST_CELLS: Final = 4
-"""Question, two options, letter."""
+"""The fewest cells of a row: the question, two options and the letter."""
 
 
 def _locate(config: DatasetConfig) -> dict[str, list[Path]]:
-    """Return the CSV files by split; none if there are only others."""
+    """Return the CSV files by split; none if there are only other files."""
     root = Path(config.path)
     if root.is_file():
         return {config.split: [root]} if root.suffix == _ENDING else {}
@@ -92,7 +92,7 @@ class _Place(NamedTuple):
 
     file: str
     prefix: str
-    """What the ids of its questions begin with."""
+    """The prefix of the ids of its questions."""
 
 
 def _make_row(record: TableRecord, place: _Place) -> RowOrBad:

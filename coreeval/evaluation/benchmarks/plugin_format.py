@@ -1,4 +1,4 @@
-"""Dataset formats of plugins: the protocol, and a plugin as one of our formats."""
+"""Dataset formats of plugins: the protocol, and the adapter that makes a plugin a format."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -28,13 +28,14 @@ class FormatRow(NamedTuple):
     line: int
     """The line in the file, from 1; the row if the file has no lines."""
     values: Mapping[str, object]
-    """Values by name: the task's fields and what its kind needs, such as `label`."""
+    """Values by name: the task's fields and the values that its kind needs, such as `label`."""
     id: str | None = None
     """The source's own id; None to number the rows."""
     cluster: str = ""
     """A value shared with related rows, e.g. those about one document; empty if unknown."""
     defect: str = ""
-    """Why the row is not a sample; empty if it may be one. It is then reported as a bad row."""
+    """The reason why the row is not a sample, which is reported as a bad row; empty if it may be
+    one."""
 
 
 class FormatPlugin(Protocol):
@@ -55,7 +56,7 @@ class FormatPlugin(Protocol):
         ...
 
     def rows(self, file: Path, dataset: DatasetConfig) -> Iterable[FormatRow]:
-        """Yield the rows of one file, in their order."""
+        """Yield the rows of one file, in order."""
         ...
 
 
@@ -103,7 +104,7 @@ class _PluginReader:
         """Return the files of each split.
 
         Raises:
-            DatasetError: there are none, or one of them does not exist.
+            DatasetError: there are no files, or one of them does not exist.
             PluginFailed: the plugin failed.
         """
         with self._plugin.guard("files"):

@@ -1,4 +1,4 @@
-"""From a row of a file to a sample: its columns, and the checks that all formats share."""
+"""Turns rows of files into samples: their columns, and the checks that all formats share."""
 
 import difflib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from coreeval.tasks import kind_of
 from coreeval.tasks.kinds import ItemDefect, is_encodable
 
 SHOWN = 200
-"""The number of characters of a bad row that are kept."""
+"""The most characters to keep of a bad row."""
 LONGEST_ID = 1_000
-"""The most characters of an id; ids become names in archives, which hold 65,535 bytes."""
+"""The most characters of an id; ids become names in archives, which have at most 65,535 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +47,17 @@ class BenchmarkFormat:
     """The functions that read the benchmarks of one format."""
 
     splits: Callable[[DatasetConfig], list[str]]
-    """Lists the names of the splits; raises a DatasetError if there is nothing to read."""
+    """A function that lists the names of the splits, or raises a DatasetError if there is nothing
+    to read."""
     rows: Callable[[DatasetConfig, Task, str], Rows]
-    """Opens a split; raises errors that can be known in advance before the first row."""
+    """A function that opens a split; it raises errors that are known in advance before the first
+    row."""
     digest: Callable[[DatasetConfig, str], str]
-    """Returns the sha256 of what `rows` reads."""
+    """A function that returns the sha256 of the data that `rows` reads."""
     spellings: Mapping[str, str] = field(default_factory=dict)
     """Other names for splits, e.g. `validation` for `val`."""
     kind: TaskKind | None = "labels"
-    """The kind of task that the benchmarks are for; None if they may be of any kind."""
+    """The kind of task of the benchmarks; None for any kind."""
     fields: tuple[str, ...] = ()
     """The fields that the benchmarks have; empty if the task decides."""
 
@@ -107,7 +109,7 @@ def _find_row_id_defect(row: SourceRow, seen: set[str]) -> str | None:
 
 
 def find_id_defect(own: str, seen: Container[str]) -> str | None:
-    """Return the reason that a source's own id cannot be used, or None."""
+    """Return the reason why a source's own id cannot be used, or None."""
     if not own.strip():
         return "the id is empty"
     if len(own) > LONGEST_ID:
@@ -126,15 +128,15 @@ class TableColumns:
     """The columns of a table that make up a sample."""
 
     values: Mapping[str, str]
-    """The file's columns by our names of them."""
+    """The file's columns by our names."""
     id: str | None
-    """None if the table has no ids of its own."""
+    """The column with the id; None if the table has no ids."""
     cluster: str | None = None
-    """None if the table does not say which rows belong together."""
+    """The column with the cluster; None if the table has no clusters."""
 
     @property
     def names(self) -> set[str]:
-        """Return the names of all of them."""
+        """Return the names of all columns."""
         optional = (name for name in (self.id, self.cluster) if name is not None)
         return {*self.values.values(), *optional}
 
@@ -158,7 +160,7 @@ class TableColumns:
 def find_columns(
     config: DatasetConfig, task: Task, present: Sequence[str], *, where: str
 ) -> TableColumns:
-    """Find the columns named in `dataset.columns`, or else those with the task's own names.
+    """Find the columns named in `dataset.columns`, or those with the task's own names.
 
     Raises:
         DatasetError: a column does not exist, or a name in `dataset.columns` is not a field.

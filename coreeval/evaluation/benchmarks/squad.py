@@ -1,8 +1,8 @@
-"""SQuAD 1.1 and 2.0: one JSON document with articles, their paragraphs and the questions on them.
+"""SQuAD 1.1 and 2.0: one JSON document with articles, their paragraphs and questions.
 
-The files are `train-v1.1.json` or `train.json`, and so on; articles are read one after the other.
-A question that SQuAD 2.0 marks as impossible has no gold answer, and is a bad row. Questions on one
-paragraph are one cluster.
+The files are `train-v1.1.json` or `train.json`, and so on; articles are read one by one. A question
+that SQuAD 2.0 marks as impossible has no gold answer and is a bad row. Questions on one paragraph
+are one cluster.
 """
 
 import re
@@ -35,7 +35,7 @@ _IMPOSSIBLE: Final = (
 
 
 def _locate(config: DatasetConfig) -> dict[str, Path]:
-    """Return the file of each split; `-v1.1` and the like are no part of a split's name."""
+    """Return the file of each split; suffixes such as `-v1.1` are not part of a split's name."""
     found = dict[str, Path]()
     for name, paths in locate_files(config, _ENDING).items():
         split = name if paths == [Path(config.path)] else _VERSION.sub("", name)
@@ -74,7 +74,7 @@ _Question = tuple[dict[str, object], object, str]
 
 
 def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]:
-    """Yield the questions of an article; in place of those that cannot be found, the reason."""
+    """Yield the questions of an article; a reason replaces questions that cannot be read."""
     paragraphs = article.value.get("paragraphs") if isinstance(article.value, dict) else None
     if not isinstance(article.value, dict) or not isinstance(paragraphs, list):
         yield f"the article {place} has no list paragraphs"
@@ -90,7 +90,7 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
             yield f"the paragraph {cluster} has no list qas"
             continue
         context = paragraph.get("context")
-        if isinstance(context, str):  # one text in memory, however many questions share it
+        if isinstance(context, str):  # one text in memory for all of its questions
             context = context.strip(BLANK)
         for one in asked:
             if isinstance(one, dict):
@@ -120,7 +120,7 @@ def _make_row(
 
 
 def _read_answers(given: object) -> list[object] | str:
-    """Return the texts of the answers, or the reason that there are none."""
+    """Return the texts of the answers, or the reason why there are none."""
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         return "answers is not a list of objects with text"
     return [one.get("text") for one in given] or "the question has no answers"

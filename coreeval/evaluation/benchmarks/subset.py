@@ -1,4 +1,4 @@
-"""A part of a benchmark: its first, random or stratified samples, those of labels or listed ids."""
+"""A part of a benchmark: its first, random or stratified samples, or those of labels or ids."""
 
 import hashlib
 from collections import Counter
@@ -17,7 +17,7 @@ MOST_NAMED: Final = 3
 
 
 class Subset(Value):
-    """Which samples of a benchmark a run takes; all that meet every condition."""
+    """The choice of a run's samples: all samples of a benchmark that meet every condition."""
 
     limit: int | None = None
     """The most samples; None for no limit."""
@@ -30,11 +30,11 @@ class Subset(Value):
 
     @property
     def is_first(self) -> bool:
-        """Return whether it is the beginning of the benchmark, up to the limit."""
+        """Return whether it is the start of the benchmark, up to the limit."""
         return self.order == "first" and not self.ids and not self.labels
 
     def describe(self) -> str:
-        """Return the choice in words."""
+        """Return a description of the choice."""
         chosen = "all samples"
         if self.limit is not None:
             chosen = f"the first {format_quantity(self.limit, 'sample')}"
@@ -66,7 +66,7 @@ def build_subset(
         order: How they are chosen within the limit.
         ids: Their ids; empty for any.
         labels: The names of their labels; empty for any.
-        named: Returns the name of an argument, as the user knows it.
+        named: A function that returns the name of an argument, as the user knows it.
 
     Raises:
         UsageError: the order does not exist or has no limit, or the limit is not positive.
@@ -93,12 +93,11 @@ def build_subset(
 def choose_ids(rows: Iterable[Sample | BadRow], subset: Subset) -> frozenset[str]:
     """Return the ids of the samples that a subset takes.
 
-    A random choice depends on the seed and the ids alone: it stays the same if the benchmark is
+    A random choice depends only on the seed and the ids: it does not change if the benchmark is
     reordered, and a larger limit adds to it.
 
     Raises:
-        DatasetError: the benchmark lacks an id or a label that is named, or no sample meets the
-            conditions.
+        DatasetError: the benchmark lacks a named id or label, or no sample meets the conditions.
     """
     known = [(row.id, row.label_text) for row in rows if isinstance(row, Sample)]
     _check_known("id", subset.ids, [name for name, _ in known])
@@ -149,7 +148,7 @@ def _rank(seed: int, name: str) -> bytes:
 
 
 def _share_out(counts: Counter[str], limit: int) -> Counter[str]:
-    """Return how many samples of each label to take: their shares, rounded to the limit's sum."""
+    """Return the number of samples of each label: its share, rounded so the sum is the limit."""
     total = counts.total()
     limit = min(limit, total)
     shares = Counter({label: limit * number // total for label, number in counts.items()})

@@ -1,4 +1,4 @@
-"""Guesses which kind of task a table is, and which columns have what, for a first config."""
+"""Guesses the kind of task of a table, and the contents of its columns, for a first config."""
 
 import difflib
 from collections import Counter
@@ -26,62 +26,64 @@ from coreeval.tasks.label_finder import parse_label_number
 from coreeval.tools.formatting import format_quantity
 
 MOST_ROWS = 20_000
-"""The most rows that are looked at."""
+"""The most rows to examine."""
 MOST_LABELS = 50
 """The most values of a column that count as labels (own choice)."""
 TEXT_NAMES = ("text", "tweet", "sentence", "headline", "title", "content", "message", "review")
 LABEL_NAMES = ("label", "labels", "class", "category", "sentiment", "emotion", "gold", "target")
-"""Usual names of columns, most usual first; others are told by what is in them."""
+"""Usual names of columns, most usual first; other columns are recognised by their values."""
 TWEET_SHARE = 0.1
-"""Share of the texts with a hashtag or a mention from which they count as tweets (own choice)."""
+"""The share of texts with a hashtag or a mention from which they count as tweets (own choice)."""
 _DELIMITED: Mapping[str, Reader] = {".csv": read_csv_records, ".tsv": read_tab_records}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableGuess:
-    """What a table's columns seem to be."""
+    """The probable contents of a table's columns."""
 
     format: str
     """The `dataset.format` that reads the file."""
     rows: int
-    """The number of rows that were looked at, without those that cannot be read."""
+    """The number of examined rows, without those that cannot be read."""
     unreadable: str
-    """How many rows cannot be read, with the line and reason of the first; "" if there are none."""
+    """The number of rows that cannot be read, with the line and reason of the first; "" if there
+    are none."""
     texts: tuple[str, ...]
     """The columns with the texts, at least one."""
     label: str
     """The column with the label."""
     labels: Mapping[str, int]
-    """How often each label occurs, in alphabetical order, as `simplify_label` spells them."""
+    """The number of occurrences of each label, in alphabetical order, as spelled by
+    `simplify_label`."""
     spellings: Mapping[str, str]
-    """How and on which line each label is written first."""
+    """The first spelling and line of each label."""
     tweets: bool
-    """Whether the texts are written like tweets."""
+    """Whether the texts look like tweets."""
 
 
 ITEM_TASKS = ("multiple_choice", "reading_comprehension", "question_answering", "summarization")
-"""The built-in tasks that a table's columns may fit, the more particular ones first."""
+"""The built-in tasks that a table's columns may fit, the most specific first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemGuess:
-    """A built-in task whose columns a table has."""
+    """A built-in task that a table's columns fit."""
 
     task: str
     format: str
     """The `dataset.format` that reads the file."""
     rows: int
-    """The number of rows that were looked at."""
+    """The number of examined rows."""
     columns: Mapping[str, str]
-    """The table's columns by our names, as far as they differ."""
+    """The table's columns by our names, if they differ."""
     read: tuple[str, ...]
-    """The columns that are read."""
+    """The columns to read."""
 
 
 def guess_items(path: Path) -> ItemGuess | None:
     """Return the built-in task of choices, answers or summaries that a table's columns fit.
 
-    None if it fits none, or has a column that is named like a label.
+    Return None if it fits none, or has a column with the name of a label.
 
     Raises:
         DatasetError: the file cannot be read.
@@ -106,7 +108,7 @@ def guess_items(path: Path) -> ItemGuess | None:
 
 
 def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = None) -> TableGuess:
-    """Return what the columns of a CSV, TSV or JSON Lines file seem to be.
+    """Return the probable contents of the columns of a CSV, TSV or JSON Lines file.
 
     Args:
         path: The file.
@@ -158,7 +160,7 @@ def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = No
 class _Row(NamedTuple):
     line: int
     values: dict[str, str]
-    """Empty if the row cannot be read."""
+    """The values; empty if the row cannot be read."""
     defect: str = ""
 
 
@@ -183,7 +185,7 @@ def _read_rows(path: Path) -> Iterator[_Row]:
 
 
 def _read_names(path: Path, suffix: str) -> list[str]:
-    """Return the names of the columns; raise an error if another character separates them."""
+    """Return the names of the columns; raise an error if another character separates the cells."""
     try:
         names = read_header(path, _DELIMITED[suffix])
     except DatasetError as error:
@@ -207,7 +209,7 @@ _ENCODING_HINT = "correct these lines; a line that is not UTF-8 needs the file s
 
 
 def _suggest_file(path: Path) -> str:
-    """Return the file beside a missing one that is named nearly so, or what to check."""
+    """Return a file with a name similar to the missing one's, or a hint on what to check."""
     try:
         there = [each.name for each in islice(path.parent.iterdir(), MOST_ROWS)]
     except OSError:
@@ -249,7 +251,7 @@ def _find_spellings(
 def _guess_label(
     path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]], texts: Sequence[str]
 ) -> str:
-    """Return the column with a usual name, else the only one with few values that recur."""
+    """Return the column with a usual name, or the only one with few, repeated values."""
     if named := _find_named(LABEL_NAMES, [name for name in columns if name not in texts]):
         return named
     few = [name for name in columns if name not in texts and _has_few_values(rows, name)]
@@ -271,7 +273,7 @@ def _has_few_values(rows: Sequence[Mapping[str, str]], name: str) -> bool:
 def _guess_text(
     path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]], label: str
 ) -> str:
-    """Return the column with a usual name, else the one with the longest values."""
+    """Return the column with a usual name, or the one with the longest values."""
     others = [name for name in columns if name != label]
     if not others:
         raise DatasetError("the label is the only column", where=str(path))

@@ -1,7 +1,7 @@
-"""A user's own benchmark as CSV, TSV or JSON lines, read line by line, one file for each split.
+"""A user's own benchmark as CSV, TSV or JSON Lines, read line by line, with a file per split.
 
-Tab-separated records are without quoting, comma-separated ones with it. A JSON list of objects is
-read in place of JSON lines.
+Tab-separated records have no quoting, comma-separated ones do. A JSON list of objects may replace
+JSON Lines.
 """
 
 import csv
@@ -41,7 +41,7 @@ LONGEST = 100
 
 
 class TableRecord(NamedTuple):
-    """The cells of a record, or the reason that it has none."""
+    """The cells of a record, or the reason why it has none."""
 
     line: int
     raw: str
@@ -136,11 +136,11 @@ _SHARD = re.compile(r"(.+)-(\d{5})-of-(\d{5})")
 def locate_files(config: DatasetConfig, suffix: str) -> dict[str, list[Path]]:
     """Return the files by split.
 
-    A single file is the split named in `dataset.split`. In a folder the file names give the split:
+    A single file is the split named in `dataset.split`. In a folder, the file names give the split:
     `test.csv`, or `test-00000-of-00002.csv` and the parts that follow.
 
     Raises:
-        DatasetError: there are no files, a part is missing, or a link leads out of the folder.
+        DatasetError: there are no files, a part is missing, or a link leaves the folder.
     """
     root, split = Path(config.path), config.split
     if root.is_file():
@@ -180,7 +180,7 @@ Opener = Callable[[DatasetConfig, Task, list[Path]], Rows]
 
 
 def open_delimited(records: Reader) -> Opener:
-    """Return what opens tables with a header, given the reader of their records."""
+    """Return a function that opens tables with a header, given the reader of their records."""
 
     def rows(config: DatasetConfig, task: Task, paths: list[Path]) -> Rows:
         headers = [read_header(path, records) for path in paths]
@@ -235,7 +235,7 @@ class _JsonRecord(NamedTuple):
     """The number of its line, or of the element in a list, from 1."""
     raw: str
     values: Object | BadRecord
-    """The object, or the reason that there is none."""
+    """The object, or the reason why there is none."""
 
 
 def _read_json(path: Path) -> Iterator[_JsonRecord]:
@@ -251,7 +251,7 @@ def _read_json(path: Path) -> Iterator[_JsonRecord]:
 
 
 def _is_list(path: Path) -> bool:
-    """Return whether a file begins with a list of objects."""
+    """Return whether a file starts with a list of objects."""
     with open_records(path) as file:
         return _LIST.match(file.read(_LOOKED_AT)) is not None
 

@@ -1,4 +1,4 @@
-"""What a benchmark is made of: counts over its samples, such as options per question."""
+"""Traits of a benchmark: counts over its samples, such as options per question."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from coreeval.tasks.kinds.base import REMARK
 from coreeval.tools.formatting import list_first
 
 _SHOWN = 26
-"""The most values of a trait that are listed: one for each option's letter."""
+"""The most values of a trait to list: one for each option's letter."""
 
 
 class TraitCounts:
@@ -45,7 +45,7 @@ def _list_names(names: Counter[str]) -> str:
 
 
 def _describe_numbers(numbers: Counter[int]) -> str:
-    """Return the only number, or least, most and median (the lower one of two)."""
+    """Return the only number, or the least, the most and the median (the lower one of two)."""
     if len(numbers) == 1:
         return f"{next(iter(numbers)):,}"
     half, passed = (numbers.total() + 1) // 2, 0

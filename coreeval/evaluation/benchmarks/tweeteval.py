@@ -1,8 +1,8 @@
-"""TweetEval's folders: `<split>_text.txt` and `<split>_labels.txt`, one tweet for each line.
+"""TweetEval's folders: `<split>_text.txt` and `<split>_labels.txt`, one tweet per line.
 
 Stance has a folder for each target. `dataset.target` names one, or `all` of them; either way an id
-is `stance/<target>/<split>/<line>`, so that a sample keeps its id and its target whichever way it
-was read (`target_of`).
+is `stance/<target>/<split>/<line>`, so a sample has the same id and target in both cases
+(`target_of`).
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Whether the updated arm is as long, as hard and about the same as the original."""
+"""Comparability: is the updated arm as long and hard as the original, and on the same topics?"""

@@ -1,7 +1,7 @@
-"""Measures the updated arm against the original: texts, evidence, and answers of reference models.
+"""Compares the updated arm with the original: texts, evidence, and answers of reference models.
 
-Every sample is paired with itself. Samples of one cluster stand or fall together: an interval's
-variance is the sum of the squared pulls of the clusters (as in `covariates`).
+Every sample is paired with itself. Samples of one cluster are dependent: an interval's variance is
+the sum of the squared influences of the clusters (as in `covariates`).
 """
 
 from collections import Counter
@@ -36,9 +36,9 @@ from coreeval.tools.gdelt.words import search_keys
 Fields = Mapping[str, str]
 WEIGHTS: Final[Mapping[str, int]] = {"original": -1, "updated": 1}
 READ_BY_MODEL: Final = ("rare_words", "oddness", "numbers", "capitals", "grade")
-"""The measures of `text_measures` that are compared; lengths have measures of their own."""
+"""The measures of `text_measures` to compare; lengths have their own measures."""
 EMBEDDED: Final = 100
-"""Our choice: of so many samples the value is known to about 0.04, after some ten seconds."""
+"""The most samples (own choice): the value is then known to about 0.04, after some ten seconds."""
 NO_SECOND: Final = "the task has one text field"
 NO_EMBEDDER: Final = "no embeddings are installed on this machine"
 NO_REFERENCE: Final = (
@@ -58,18 +58,18 @@ class TextPair(NamedTuple):
 
 
 class SampleEvidence(NamedTuple):
-    """What the new facts of one accepted sample rest on."""
+    """The evidence for the new facts of one accepted sample."""
 
     rung: Rung
     events: frozenset[str]
-    """Empty if it cites nothing."""
+    """The cited events; empty if it cites nothing."""
     depth: str
-    """The deepest text that was read of any of them: headline, description or article."""
+    """The deepest text that was read of any event: headline, description or article."""
     cluster: str
 
 
 class PairedAccuracy(NamedTuple):
-    """The share of right answers to each sample in both arms, over reference models."""
+    """The share of right answers for each sample in both arms, over reference models."""
 
     original: Floats
     updated: Floats
@@ -78,17 +78,17 @@ class PairedAccuracy(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ArmPairs:
-    """What both arms are compared by."""
+    """The data for the comparison of both arms."""
 
     texts: Sequence[TextPair]
     evidence: Sequence[SampleEvidence]
-    """One for each accepted sample."""
+    """One item for each accepted sample."""
     accuracy: PairedAccuracy | None = None
-    """None if no reference model answered both arms."""
+    """The accuracies; None if no reference model answered both arms."""
     absent: Mapping[str, str] = field(default_factory=dict)
-    """By measure, why it is not there, where that is known."""
+    """The reason why a measure is missing, by measure, if known."""
     language: str = ENGLISH
-    """The language of the texts; measures that are made for English are left out in others."""
+    """The language of the texts; measures for English are left out for other languages."""
 
 
 def measure_comparability(pairs: ArmPairs, embed: Embedder | None = None) -> Comparability:
@@ -96,7 +96,7 @@ def measure_comparability(pairs: ArmPairs, embed: Embedder | None = None) -> Com
 
     Args:
         pairs: The accepted samples; the texts may be a part of them.
-        embed: Turns texts into vectors; None if nothing on this machine does.
+        embed: The embedder of texts; None if this machine has none.
     """
     absent = dict(pairs.absent)
     if pairs.language != ENGLISH:
@@ -130,7 +130,7 @@ def measure_comparability(pairs: ArmPairs, embed: Embedder | None = None) -> Com
 
 
 def _length_measures(texts: Sequence[TextPair]) -> Iterator[Measure]:
-    """Yield the ratio of words, over whole samples and by field, and the share of close ones."""
+    """Yield the ratio of words, over whole samples and by field, and the share of close ratios."""
     units = _number_clusters(each.cluster for each in texts)
     names = list(texts[0].original)
     for part in ("", *(names if len(names) > 1 else ())):
@@ -148,7 +148,7 @@ def _length_measures(texts: Sequence[TextPair]) -> Iterator[Measure]:
 
 
 def _word_counts(texts: Sequence[TextPair], arm: str, part: str) -> Floats:
-    """Return the words of each sample in one arm, of one field or of all; at least one."""
+    """Return the number of words of each sample in one arm, of one field or all; at least one."""
     fields: Iterable[Fields] = (getattr(each, arm) for each in texts)
     found = [len(find_words(each.get(part, "") if part else _join_fields(each))) for each in fields]
     return np.maximum(np.array(found, np.float64), 1.0)
@@ -157,8 +157,8 @@ def _word_counts(texts: Sequence[TextPair], arm: str, part: str) -> Floats:
 def median_interval(values: Floats, units: Ints) -> Score:
     """Return a median with its interval (Woodruff 1952, JASA 47, 635-646).
 
-    The ends are the quantiles at the ends of the interval of the share that lies below the median,
-    whose standard error is that of a half at least.
+    The ends are the quantiles at the ends of the interval of the share below the median, whose
+    standard error is at least that of a half.
     """
     from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
 
@@ -175,9 +175,10 @@ def median_interval(values: Floats, units: Ints) -> Score:
 
 
 def share_interval(hits: Floats, units: Ints) -> Score:
-    """Return a share with Wilson's interval, for as many samples as the clusters are worth.
+    """Return a share with Wilson's interval, for the effective number of samples.
 
-    That is their number over the design effect (Kish 1965), which is 1 at least.
+    This is the number of samples divided by the design effect of the clusters (Kish 1965), which is
+    at least 1.
     """
     n, share = len(hits), float(hits.mean())
     count = int(units.max(initial=-1)) + 1
@@ -195,14 +196,14 @@ def share_interval(hits: Floats, units: Ints) -> Score:
 
 
 class _Difference(NamedTuple):
-    """A difference of the arms, and how large one may be that counts as equivalent."""
+    """A difference of the arms, and the largest difference that counts as equivalent."""
 
     found: CovariateDifference
     margin: float
 
 
 def _differences(pairs: ArmPairs, absent: dict[str, str]) -> Iterator[_Difference]:
-    """Yield what is compared as a difference of means of the same samples."""
+    """Yield the values to compare as a difference of means of the same samples."""
     texts = pairs.texts
     units = _number_clusters(each.cluster for each in texts)
     for name, values in _text_values(texts, absent).items():
@@ -221,8 +222,8 @@ def _differences(pairs: ArmPairs, absent: dict[str, str]) -> Iterator[_Differenc
 def _allow_one_answer(score: Score, units: Ints) -> Score:
     """Add the variance of one answer, 1 over n squared, to an interval of accuracies.
 
-    Few samples that are all answered alike in both arms know nothing of one that is not (as in
-    `label_scores`).
+    If a few samples are all answered alike in both arms, they do not reflect a sample that is not
+    (as in `label_scores`).
     """
     from scipy.special import stdtrit  # slow to import
 
@@ -260,14 +261,14 @@ def _text_values(
 
 
 def share_words(fields: Fields) -> float:
-    """Return the percentage of the second field's content words that the first field has."""
+    """Return the percentage of the second field's content words that are in the first field."""
     first, second, *_ = fields.values()
     known, asked = set(search_keys(first)), set(search_keys(second))
     return 100 * len(asked & known) / len(asked) if asked else 100.0
 
 
 def pooled_deviation(values: Mapping[str, Floats]) -> float:
-    """Return the standard deviation within the arms, or of all values if they have none within."""
+    """Return the standard deviation within the arms, or of all values if it is 0 within."""
     within = float(np.sqrt(np.mean([own.var() for own in values.values()])))
     return within or float(np.concatenate([*values.values()]).std())
 
@@ -290,7 +291,7 @@ def _adjust(differences: Iterable[_Difference]) -> Iterator[Measure]:
 def average_accuracy(answers: Iterable[AnswerCodes]) -> PairedAccuracy | None:
     """Return the mean accuracy of several targets on each sample of both arms.
 
-    A target counts for a sample with the templates to which it answered in both arms. None if
+    A target counts for a sample with the templates that it answered in both arms. Return None if
     there is no such sample.
     """
     sums, number, units = None, None, None
@@ -320,7 +321,7 @@ def average_accuracy(answers: Iterable[AnswerCodes]) -> PairedAccuracy | None:
 def _topic_measures(
     texts: Sequence[TextPair], embed: Embedder | None, absent: dict[str, str]
 ) -> Iterator[Measure]:
-    """Yield whether updated texts are nearer to their own originals than to the others."""
+    """Yield whether updated texts are closer to their own originals than to others."""
     some = texts[:EMBEDDED]
     if embed is None or len(some) < 2:
         absent.setdefault("topic", NO_EMBEDDER)
@@ -346,7 +347,7 @@ def _topic_measures(
 
 
 def _within_one(score: Score, units: Ints) -> Score:
-    """Return a mean of shares with its interval cut at 0 and 1, or Wilson's if it has no width."""
+    """Return a mean of shares with its interval within 0 and 1, or Wilson's if it has no width."""
     if score.estimate is None or score.ci_low is None or score.ci_high is None:
         return score
     count = int(units.max(initial=0)) + 1
@@ -365,7 +366,7 @@ def _unit_vectors(embed: Embedder, texts: Sequence[str]) -> Floats:
 def _evidence_measures(
     evidence: Sequence[SampleEvidence], absent: dict[str, str]
 ) -> Iterator[Measure]:
-    """Yield how the accepted samples came by their news, and how often they share it."""
+    """Yield measures of how the accepted samples got their news, and how often they share it."""
     some = [each for each in evidence if each.events]
     if not some:
         absent |= dict.fromkeys(("structure", "reuse", "headline_only"), NO_EVIDENCE)
@@ -381,12 +382,12 @@ def _evidence_measures(
 
 
 def count_events(evidence: Iterable[SampleEvidence]) -> Counter[str]:
-    """Return the number of samples that rest on each event."""
+    """Return the number of samples that use each event."""
     return Counter(event for each in evidence for event in each.events)
 
 
 def count_reuse(evidence: Iterable[SampleEvidence]) -> dict[str, int]:
-    """Return the number of events by the number of samples that rest on them."""
+    """Return the number of events by the number of samples that use them."""
     found = Counter(count_events(evidence).values())
     return {str(samples): found[samples] for samples in sorted(found)}
 
@@ -403,7 +404,7 @@ def _measure(
     means: tuple[float, float] | None = None,
     p_adjusted: float | None = None,
 ) -> Measure:
-    """Return a measure with its word; `limits` is the range of one that `LIMITS` has none of."""
+    """Return a measure with its word; `limits` is its range if `LIMITS` has none."""
     limit = LIMITS[name]
     low, high = limits or (limit.low, limit.high)
     before, after = means or (None, None)

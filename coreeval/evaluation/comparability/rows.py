@@ -1,4 +1,4 @@
-"""The rows of a table of measures, for pages and cards, and what a report says of comparability."""
+"""The rows of a table of measures, for pages and cards, and the comparability in a report."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ NO_VALUE: Final = ""
 
 
 class MeasureRow(NamedTuple):
-    """A measure as a reader sees it."""
+    """A measure, formatted for readers."""
 
     title: str
     original: str
@@ -32,18 +32,18 @@ class MeasureRow(NamedTuple):
     range: str
     word: Word
     notes: tuple[str, ...]
-    """What its numbers are, and what it is for, where that is not plain."""
+    """The meaning of its numbers, and its purpose, if they are not obvious."""
 
 
 class RangeSource(NamedTuple):
-    """Where the range of a measure comes from."""
+    """The source of a measure's range."""
 
     title: str
     source: str
 
 
 def read_comparability(report: Mapping[str, Any]) -> Comparability | None:
-    """Return what a report says of the arms; None if it says nothing that this version can read."""
+    """Return a report's comparability of the arms; None if this version cannot read it."""
     try:
         found = Comparability.model_validate(report.get("comparability"))
     except ValidationError:
@@ -85,7 +85,7 @@ def _format_mean(measure: Measure, value: float | None) -> str:
 
 
 def list_sources(found: Comparability) -> list[RangeSource]:
-    """Return where the range of each measure comes from, once for each source."""
+    """Return the source of each measure's range, once for each source."""
     titles = dict[str, list[str]]()
     for name in dict.fromkeys(each.name for each in found.measures):
         titles.setdefault(LIMITS[name].source, []).append(LIMITS[name].title)
@@ -93,14 +93,14 @@ def list_sources(found: Comparability) -> list[RangeSource]:
 
 
 def list_absent(found: Comparability) -> list[RangeSource]:
-    """Return the measures that are not there, each with why."""
+    """Return the missing measures, each with the reason."""
     return [
         RangeSource(LIMITS[name].title, why) for name, why in found.absent.items() if name in LIMITS
     ]
 
 
 def describe_reuse(found: Comparability) -> str:
-    """Describe how many samples rest on one event; "" if none rests on any."""
+    """Describe how many samples use one event; "" if none uses any."""
     if not found.most_reused:
         return ""
     told = "; ".join(

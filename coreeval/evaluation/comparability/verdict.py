@@ -1,7 +1,7 @@
-"""What was measured of two arms, which values count as alike, and the verdict on both together.
+"""Measures of two arms, the ranges that count as alike, and the verdict on all measures.
 
-A measure is alike if its whole interval lies in the range of its limit. Nothing here computes an
-interval, and nothing imports numpy: releases, gates and pages read these values without it.
+A measure is alike if its whole interval is in the range of its limit. This module does not compute
+intervals and does not import numpy: releases, gates and pages read these values without it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ ENGLISH_ONLY: Final[Mapping[str, str]] = {
     "grade": "the readability of texts, whose index is made for English",
     "topic": "whether texts are about the same topic, by embeddings trained on English",
 }
-"""The measures that are made for English, with what they measure."""
+"""The measures for English, with what they measure."""
 
 
 def list_unmeasured(language: str) -> list[str]:
-    """Return what is not measured of arms in a language, as phrases; nothing for English."""
+    """Return the missing measures for arms in a language, as phrases; none for English."""
     return [] if language == ENGLISH else list(ENGLISH_ONLY.values())
 
 
@@ -29,39 +29,39 @@ Word = Literal["alike", "differs", "cannot_tell"]
 Unit = Literal["ratio", "share", "number", "accuracy"]
 Verdict = Literal["comparable", "not_comparable", "cannot_tell"]
 FEWEST: Final = 6
-"""The fewest samples for a word: of fewer no two values enclose the median with 95 % confidence
-(2 x 0.5^5 is 0.06), so that no interval of so few means anything."""
+"""The fewest samples for a word: with fewer, no two values enclose the median with 95 % confidence
+(2 x 0.5^5 is 0.06), so an interval has no meaning."""
 MOST_ALIKE: Final = 0.05
-"""The largest adjusted p-value of a difference that is called one."""
+"""The largest adjusted p-value at which a difference counts as one."""
 OFTEN: Final = 2
-"""Our choice: the number of samples that may rest on one event."""
+"""The number of samples that may use one event (own choice)."""
 SHARED: Final = (0.6, 1.5)
-"""Our choice: the ratios of words at which a reader takes two texts for about as long."""
+"""The ratios of words at which readers find two texts about as long (own choice)."""
 NAMED: Final = 4
-"""Our choice: the most measures that a sentence names."""
+"""The most measures that a sentence names (own choice)."""
 MOST_NEEDED: Final = 100_000
-"""Our choice: more samples than these are not named, since the value is all but on its limit."""
+"""The most samples to name (own choice): if more are needed, the value is almost at its limit."""
 
 
 class Limit(NamedTuple):
-    """A measure: what it is called, what counts as alike, and how a difference is told."""
+    """A measure: its title, the range that counts as alike, and the words for a difference."""
 
     title: str
     unit: Unit
-    """The form of its values; of a number and an accuracy, their difference is judged."""
+    """The form of its values; for a number or an accuracy, the difference is judged."""
     low: float | None
     """The lower end of the range that counts as alike; None if there is none, or if it is a
     quarter of a standard deviation of the texts."""
     high: float | None
     source: str
-    """Where the range comes from."""
+    """The source of the range."""
     less: str
-    """What the updated texts do if the value is below the range, after their name."""
+    """The predicate of the updated texts if the value is below the range."""
     more: str
     decides: bool = True
-    """Whether the verdict counts it; one that does not explains the others."""
+    """Whether the measure decides the verdict; otherwise it explains the others."""
     means: str = ""
-    """What the values of both arms are, where its name does not say it."""
+    """The meaning of the values of both arms, if the name does not say it."""
 
 
 _QUARTER: Final = (
@@ -174,25 +174,26 @@ class Measure(Value):
     name: str
     """A key of `LIMITS`."""
     part: str = ""
-    """The field that it is about; empty if it is about the whole sample."""
+    """The field that it measures; empty if it measures the whole sample."""
     original: float | None = None
-    """The value of the original texts; None if the measure compares without one."""
+    """The value of the original texts; None if the measure has no value for each arm."""
     updated: float | None = None
     score: Score
-    """The value that is held against the range: a difference is updated minus original."""
+    """The value that is compared with the range: a difference is updated minus original."""
     low: float | None
     """The lower end of the range that counts as alike, in the unit of `score`."""
     high: float | None
     effect: float | None = None
     """A difference in standard deviations of the texts (Cohen's d)."""
     p_adjusted: float | None = None
-    """For the hypothesis of no difference, adjusted over all differences (Holm 1979)."""
+    """The p-value for the hypothesis of no difference, adjusted over all differences (Holm
+    1979)."""
     word: Word
     decides: bool
 
     @property
     def beyond(self) -> float:
-        """Return how far the value lies from perfect likeness, with the range's end as 1."""
+        """Return the distance of the value from perfect likeness, with the range's end as 1."""
         value = self.score.estimate
         if value is None:
             return 0.0
@@ -222,32 +223,33 @@ def _two_sided(value: float, low: float, high: float) -> float:
 
 
 class Comparability(Value):
-    """Whether the updated arm is as long, as hard and about the same as the original."""
+    """The comparison of the updated arm with the original in length, difficulty and topics."""
 
     verdict: Verdict
     sentences: tuple[str, ...]
-    """In what the arms differ, a sentence each, the largest difference first; if it cannot be
-    told whether they do, why."""
+    """One sentence for each difference of the arms, the largest first; if the verdict is open, the
+    reasons."""
     samples: int
-    """Number of accepted samples."""
+    """The number of accepted samples."""
     compared: int
-    """Number of samples whose texts were compared."""
+    """The number of samples whose texts were compared."""
     needed: int | None = None
-    """About how many samples would tell; None if enough are there, or none are enough."""
+    """The approximate number of samples needed for a verdict; None if there are enough, or if no
+    number is enough."""
     measures: tuple[Measure, ...]
     absent: dict[str, str] = {}
-    """By name, why a measure is not there."""
+    """The reason why a measure is missing, by name."""
     events: dict[str, int] = {}
-    """The number of events by the number of samples that rest on them."""
+    """The number of events by the number of samples that use them."""
     most_reused: int | None = None
-    """The most samples that rest on one event; None if no sample rests on any."""
+    """The most samples that use one event; None if no sample uses any."""
     rungs: dict[str, int] = {}
     """The number of samples by rung of the knowledge ladder."""
     depths: dict[str, int] = {}
-    """The number of samples by the deepest evidence that they rest on."""
+    """The number of samples by the deepest evidence that they use."""
 
     def find(self, name: str, part: str = "") -> Measure | None:
-        """Return a measure by name; None if it is not there."""
+        """Return a measure by name; None if it is missing."""
         found = (each for each in self.measures if (each.name, each.part) == (name, part))
         return next(found, None)
 
@@ -257,9 +259,9 @@ def choose_word(
 ) -> Word:
     """Return whether a value counts as equivalent.
 
-    It does if its interval lies in the range (Schuirmann 1987, Journal of Pharmacokinetics and
-    Biopharmaceutics 15, 657-680). It differs if it lies beyond the range and its interval does too;
-    a difference with a p-value, if that is at most 0.05, as in `covariates`.
+    It does if its interval is inside the range (Schuirmann 1987, Journal of Pharmacokinetics and
+    Biopharmaceutics 15, 657-680). It differs if the value and its interval are outside the range; a
+    difference with a p-value, if the p-value is at most 0.05, as in `covariates`.
     """
     value, least, most = score.estimate, score.ci_low, score.ci_high
     if value is None or least is None or most is None or score.n < FEWEST:
@@ -279,7 +281,7 @@ def _ends(low: float | None, high: float | None) -> tuple[float, float]:
 
 
 def judge_measures(measures: Sequence[Measure]) -> tuple[Verdict, tuple[str, ...], int | None]:
-    """Return the verdict on both arms, its sentences, and how many samples would tell."""
+    """Return the verdict on both arms, its sentences, and the number of samples needed for one."""
     told = sorted((each for each in measures if each.decides), key=lambda each: -each.beyond)
     differ = [each for each in told if each.word == "differs"]
     if differ:
@@ -316,11 +318,11 @@ def _name(measure: Measure) -> str:
 
 
 def samples_needed(measure: Measure) -> int | None:
-    """Return about how many samples would tell whether a measure is alike.
+    """Return the approximate number of samples needed to judge whether a measure is alike.
 
-    So many that the interval, which shrinks with the root of their number, fits between the value
-    and the nearest end of its range; at least a quarter of the range, for the value will move.
-    None if more than 100,000 would be needed.
+    With this number, the interval, which shrinks with its square root, fits between the value and
+    the nearest end of its range; this distance counts as at least a quarter of the range, because
+    the value will change. Return None if more than 100,000 are needed.
     """
     score = measure.score
     if score.ci_low is None or score.ci_high is None or score.estimate is None:
@@ -342,7 +344,7 @@ def _width(measure: Measure) -> float:
 
 
 def _round_up(number: int) -> int:
-    """Round up to two digits: a number of samples to plan with is a rough one."""
+    """Round up to two digits: a planned number of samples is approximate."""
     step = int(10 ** max(0, floor(log10(number)) - 1))
     return ceil(number / step) * step
 
@@ -364,7 +366,7 @@ def format_arms(measure: Measure) -> str:
 
 
 def format_value(measure: Measure) -> str:
-    """Format the value that is judged, with its interval and n."""
+    """Format the judged value, with its interval and n."""
     score = measure.score
     if score.estimate is None:
         return "not measured"
@@ -381,7 +383,7 @@ def format_span(measure: Measure) -> str:
 
 
 def format_estimate(measure: Measure) -> str:
-    """Format the value that is judged, without its interval."""
+    """Format the judged value, without its interval."""
     value = measure.score.estimate
     return "not measured" if value is None else _signed(measure, value)
 

@@ -1,4 +1,4 @@
-"""Scores of recorded answers, from texts alone: performance, consistency, classification."""
+"""Scores of recorded answers, computed from texts: performance, consistency, classification."""
 
 from coreeval.evaluation.metrics.consistency import (
     CONSISTENCY,

@@ -1,7 +1,7 @@
-"""How alike a model's answers to an item and to its modified twin are, from 0 to 1.
+"""The similarity of a model's answers to an item and to its modified twin, from 0 to 1.
 
 Every item is in the denominator, with or without a reference. Two empty answers are equal, as in
-CAP's published numbers; a note tells how many there are.
+CAP's published numbers; a note gives their number.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,8 @@ from coreeval.evaluation.metrics.text import split_spaces
 from coreeval.tools.embeddings import Embedder
 
 THRESHOLD = 0.95
-"""The least cosine similarity at which two answers mean the same (CAP paper, section 4.2)."""
+"""The least cosine similarity at which two answers have the same meaning (CAP paper, section
+4.2)."""
 
 
 class TwinAnswers(Protocol):
@@ -93,7 +94,7 @@ def _same_option(item: TwinAnswers) -> bool:
 
 
 def answer_consistency(items: Sequence[TwinAnswers]) -> PerItem:
-    """Return the share of items with twice the same short answer: one number, or SQuAD's form."""
+    """Return the share of items with two equal short answers: as a number, or in SQuAD's form."""
     same = [_says_same(item.original_output, item.modified_output) for item in items]
     return mean_score(same, notes=_silent(items))
 
@@ -148,4 +149,4 @@ CONSISTENCY: dict[str, Consistency] = {
     "same_answer": answer_consistency,
     "jaccard": jaccard_consistency,
 }
-"""The measures that need nothing but the answers, by name; `cosine` is made from embeddings."""
+"""The measures that only use the answers, by name; `cosine` uses embeddings."""

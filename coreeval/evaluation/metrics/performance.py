@@ -1,15 +1,15 @@
-"""How well answers do against their references: one function a metric, from texts to `PerItem`.
+"""The quality of answers compared with references: one function per metric, texts to `PerItem`.
 
-A `PerItem` is a score kept item by item, so that resampling the items costs one product of
-matrices. Items with an empty reference are not counted: nothing can be right about them.
+A `PerItem` is a score stored item by item, so resampling the items takes one product of matrices.
+Items with an empty reference are not counted, because no answer to them can be right.
 
-BLEU is made from the counts of each item. ROUGE-1, -2 and -L are those of Google's rouge-score
-without stemmer, as F-measure; that package is the oracle of the tests only. It loads nltk for
-seconds, and its table of the longest common subsequence takes 0.45 s for two texts of 1,000 words
-where the bits of an integer take a millisecond. Its tokens are runs of a-z and 0-9; any other
-letter is nothing to it, so that a Chinese answer to a Chinese reference scores 0. Where a reference
-has letters beyond A to Z, both texts are taken apart into words of any script, those of a script
-without spaces into characters.
+BLEU is computed from the counts of each item. ROUGE-1, -2 and -L are those of Google's rouge-score
+without stemmer, as F-measure; only the tests use that package, as the oracle. It takes seconds to
+load nltk, and its table of the longest common subsequence takes 0.45 s for two texts of 1,000
+words; the bits of an integer take a millisecond. Its tokens are runs of a-z and 0-9; it ignores all
+other letters, so a Chinese answer to a Chinese reference scores 0. If a reference has letters
+beyond A to Z, both texts are split into words of any script, or into characters if the script has
+no spaces.
 """
 
 from collections import Counter
@@ -37,10 +37,11 @@ class PerItem:
     """The contribution of each item to a score, and the function from sums to the score."""
 
     sums: Floats
-    """Of shape (n, s): a row of sufficient statistics for each item, all zero for an item that is
+    """The sufficient statistics, of shape (n, s): a row for each item, all zero for an item that is
     not counted."""
     value: Callable[[Floats], Floats]
-    """Maps sums over items, of shape (..., s), to the score, of shape (...); nan without items."""
+    """A function from sums over items, of shape (..., s), to the score, of shape (...); nan without
+    items."""
     notes: tuple[str, ...] = ()
     """Notes for readers of the score, one sentence each."""
 
@@ -150,7 +151,7 @@ def _f_measure(shared: int, due: int, said: int) -> float:
 
 def count_common_words(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common subsequence of words (bit-parallel, Hyyrö 2004)."""
-    first, second = sorted((first, second), key=len)  # each word of the first takes its length
+    first, second = sorted((first, second), key=len)  # each word of the first costs its length
     places: dict[str, int] = {}
     for place, token in enumerate(first):
         places[token] = places.get(token, 0) | 1 << place
@@ -238,5 +239,5 @@ PERFORMANCE: dict[str, Performance] = {
     "bleu": bleu,
     "macro_f1": macro_f1,
 }
-"""By name. Unlike accuracy, exact_match is case-sensitive; exact_match_squad is the CAP paper's,
-see docs/scoring.md for its effect on the answer A."""
+"""The metrics by name. Unlike accuracy, exact_match is case-sensitive; exact_match_squad is that of
+the CAP paper, see docs/scoring.md for its effect on the answer A."""

@@ -1,9 +1,9 @@
 """The numbers of a free text with their units: `($1.2 million)` is -1,200,000 of money.
 
-A number may have a sign of several kinds, brackets that stand for a minus, separators of thousands,
-a currency, a scale (`bn`, `thousand`), a unit behind it, or be written in words. Two numbers are
-compared with scale and per cent folded into the value, and only if neither names a unit that
-contradicts the other's.
+A number may have a sign of several kinds, brackets for a minus, separators of thousands, a
+currency, a scale (`bn`, `thousand`) or a unit after it, or be written in words. Two numbers are
+compared after scale and per cent are applied to the value, and only if their units do not
+contradict each other.
 """
 
 import re
@@ -25,9 +25,9 @@ from coreeval.tools.units import (
 )
 
 LONGEST_TEXT: Final = 8000
-"""The characters read from the end of a text: some 2,000 tokens."""
+"""The number of characters read from the end of a text: some 2,000 tokens."""
 MOST_QUANTITIES: Final = 250
-"""The most numbers read from one text, the last ones."""
+"""The most numbers to read from one text; the last ones are read."""
 
 _SCALES: Final = {
     **dict.fromkeys(("hundred",), 1e2),
@@ -92,32 +92,32 @@ class Quantity:
     """A number in a text."""
 
     value: float
-    """With its sign, as written: neither scale nor per cent is folded into it."""
+    """The value as written, with its sign: neither scale nor per cent is applied to it."""
     unit: str = ""
-    """`percent`, a currency, a span of time, a measure such as `kilometre per hour`, or empty; that
-    of an item may be any word."""
+    """`percent`, a currency, a span of time, a measure such as `kilometre per hour`, or empty; the
+    unit of an item may be any word."""
     scale: float = 0.0
-    """What its scale multiplies with; 0 if it names none."""
+    """The factor of its scale; 0 if it names none."""
     falls: bool = False
-    """Whether words call it the size of a fall, and it has no sign of its own."""
+    """Whether the words describe it as the size of a fall, and it has no sign."""
     is_aside: bool = False
-    """Whether it stands in brackets behind something else."""
+    """Whether it is in brackets after other text."""
     is_year: bool = False
     step: float = 1.0
-    """What its last digit counts: 0.01 of 2.50."""
+    """The unit of its last digit: 0.01 for 2.50."""
     start: int = 0
     end: int = 0
 
     @property
     def folded(self) -> float:
-        """Return the value with its scale, and per cent as a share."""
+        """Return the value with its scale applied, and per cent as a share."""
         return self.value * (self.scale or 1.0) * (0.01 if self.unit == "percent" else 1.0)
 
 
 def normalise_numbers(text: str, most: int | None = LONGEST_TEXT) -> str:
-    """Return a text with plain signs, without markup, with numbers in digits.
+    """Return a text with plain signs and numbers in digits, without markup.
 
-    Of more than `most` characters the last ones count; None for all of them.
+    Only the last `most` characters count, or all if `most` is None.
     """
     said = write_powers(text if most is None else text[-most:])
     for mark, left in _MARKUP:
@@ -126,9 +126,9 @@ def normalise_numbers(text: str, most: int | None = LONGEST_TEXT) -> str:
 
 
 def find_quantities(text: str) -> list[Quantity]:
-    """Return the numbers of a text that `normalise_numbers` made, in order, without its dates.
+    """Return the numbers of a text from `normalise_numbers`, in order, without dates.
 
-    Years and the days of dates count only if there is no other number.
+    Years and days of dates only count if there is no other number.
     """
     shown = text
     for date in find_written_dates(text):
@@ -144,9 +144,9 @@ def _mark_fall(quantity: Quantity, text: str) -> Quantity:
 
 
 def read_quantity(text: str, unit: str = "") -> Quantity | None:
-    """Return the number that a whole text is, such as an accepted answer; else None.
+    """Return the number if the whole text is one, such as an accepted answer; otherwise None.
 
-    `unit` is the name of the unit that it is probably in.
+    `unit` is the name of its probable unit.
     """
     said = spell_units(normalise_numbers(text).rstrip("."), unit)
     found = [one for one in iter_quantities(said) if one.end - one.start >= len(said.strip())]
@@ -154,7 +154,7 @@ def read_quantity(text: str, unit: str = "") -> Quantity | None:
 
 
 def read_unit(text: str) -> Quantity:
-    """Return what a unit such as `%`, `$ million` or `thousand shares` says of a number 1."""
+    """Return the quantity of 1 in a unit such as `%`, `$ million` or `thousand shares`."""
     words = re.sub(r"[()\[\],]", " ", text.casefold()).split()
     parts = [part for word in words for part in _split_money(word)]
     pairs = [" ".join(two) for two in pairwise(words)]
@@ -170,7 +170,7 @@ def read_unit(text: str) -> Quantity:
 
 
 def _split_money(word: str) -> tuple[str, ...]:
-    """Return the currency sign and the scale that a word such as `$mn` joins, or the word."""
+    """Return the currency sign and the scale in a word such as `$mn`, or the word."""
     sign = next((sign for sign in ("us$", "$", "\u20ac", "\u00a3") if word.startswith(sign)), "")
     return tuple(filter(None, (sign, word.removeprefix(sign))))
 
@@ -191,7 +191,7 @@ def iter_quantities(text: str) -> Iterator[Quantity]:
 
 
 def _continues(first: Quantity, second: Quantity, text: str) -> bool:
-    """Return whether a number is the smaller part of the one before it."""
+    """Return whether a number is the smaller part of the previous one."""
     between = text[first.end : second.start].strip() in ("", "and")
     return between and not first.unit and not second.unit and 0 < second.folded < first.scale
 
@@ -232,7 +232,7 @@ def _ungroup(digits: str) -> str:
 
 
 def _step_of(digits: str) -> float:
-    """Return what the last digit counts: 1 of a whole number."""
+    """Return the unit of the last digit: 1 for a whole number."""
     _, point, decimals = digits.rpartition(".")
     return float(f"1e-{len(decimals)}") if point and decimals.isdecimal() else 1.0
 
@@ -248,5 +248,5 @@ def _unit_of(found: re.Match[str]) -> str:
 
 
 def scale_like(quantity: Quantity, unit: Quantity) -> Quantity:
-    """Return a quantity with the unit and scale of another where it names none."""
+    """Return a quantity with the unit and scale of another if it has none."""
     return replace(quantity, unit=quantity.unit or unit.unit, scale=quantity.scale or unit.scale)

@@ -2,8 +2,8 @@
 
 Text is compared as the official evaluation of SQuAD 1.1 does (Rajpurkar et al. 2016): exact match
 and token F1 of normalised texts, the maximum over the accepted answers. That form drops signs and
-decimal points, so that -5 would be 5 and 1.5 would be 15: numbers are compared as numbers, and have
-no F1. A date is the same day however it is written.
+decimal points, so -5 becomes 5 and 1.5 becomes 15: numbers are compared as numbers, and have no F1.
+A date is the same day in any notation.
 """
 
 import re
@@ -32,11 +32,11 @@ AnswerType = Literal["text", "number", "date", "yes_no"]
 
 
 class Grade(NamedTuple):
-    """How good an answer is."""
+    """The grade of an answer."""
 
     right: bool
     score: float
-    """From 0 to 1."""
+    """The score, from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,20 +44,21 @@ class Accepted:
     """The accepted answers to a question."""
 
     answers: Sequence[str]
-    """At least one; the first is the gold."""
+    """At least one answer; the first is the gold."""
     type: AnswerType = "text"
     unit: str = ""
-    """The unit that a bare number is in, such as `%` or `$ million`."""
+    """The unit of a bare number, such as `%` or `$ million`."""
     tolerance: str = ""
-    """How far a number may be off: absolute in the gold's unit, or relative, such as `1%`."""
+    """The largest allowed error of a number: absolute in the gold's unit, or relative, such as
+    `1%`."""
     question: str = ""
-    """If it asks about a fall, the size of a fall has no sign."""
+    """If the question asks about a fall, the size of a fall has no sign."""
 
 
 def grade_short_answer(said: str, due: Accepted) -> Grade:
     """Return whether an answer is right, and its score.
 
-    A gold that is no number, date, yes or no although its type says so is compared as text.
+    If a gold is not of its type (number, date, yes or no), it is compared as text.
     """
     grade = _GRADERS.get(due.type, _grade_text)(said, due)
     return grade or _grade_text(said, due)
@@ -71,7 +72,7 @@ def _grade_text(said: str, due: Accepted) -> Grade:
 # -- numbers --------------------------------------------------------------------------------------
 
 _SURE: Final = (re.compile(r"\banswer(?: is|:| =)", re.I), re.compile("[=~]"))
-"""What stands before the number that is the answer, the surest first."""
+"""Text before the number that is the answer, the surest first."""
 _RIVAL: Final = re.compile(r"\s*(?:or|to|and|[-/,;])\s*(?:maybe|perhaps|about)?\s*", re.I)
 _AFTER_LEADING: Final = re.compile(r"\s*(?:$|[.;,(\n]|\b(?:because|since|as|from|in)\b)")
 _BEFORE_LEADING: Final = re.compile(r"[\W_]*(?:(?:about|approximately|around|roughly)\s*)?[\W_]*")
@@ -80,7 +81,7 @@ _FALL_ASKED: Final = re.compile(
 )
 _SCALE_ASKED: Final = re.compile(r"\bin (thousands|millions|billions)\b", re.I)
 _EPSILON: Final = 1e-12
-"""How far, relative to the value, two numbers that are the same may be off in binary."""
+"""The largest relative difference of equal numbers in binary."""
 
 
 def _grade_number(said: str, due: Accepted) -> Grade | None:
@@ -95,12 +96,12 @@ def _grade_number(said: str, due: Accepted) -> Grade | None:
 
 
 class _Target(NamedTuple):
-    """An accepted number, and how far an answer may be from it, both with scale folded in."""
+    """An accepted number, and the largest error of an answer, both with scale applied."""
 
     quantity: Quantity
     margin: float
     scale: float
-    """What the unit of the item multiplies a bare number with."""
+    """The factor for a bare number from the unit of the item."""
     is_free: bool
     """Whether the item has no unit, so that 42% may be 42."""
 
@@ -125,9 +126,9 @@ def _targets(due: Accepted) -> list[_Target]:
 
 
 def _complete(other: Quantity, gold: Quantity, unit: Quantity) -> Quantity:
-    """Return another accepted number with the unit that it is in.
+    """Return another accepted number with its unit.
 
-    Beside 14.5%, a bare 0.145 is a share; beside 350 km, a bare 350 is in km.
+    With 14.5%, a bare 0.145 is a share; with 350 km, a bare 350 is in km.
     """
     if other.unit or not gold.unit:
         return scale_like(other, unit)
@@ -135,23 +136,24 @@ def _complete(other: Quantity, gold: Quantity, unit: Quantity) -> Quantity:
 
 
 def _find_rate(question: str, unit: str) -> str:
-    """Return the rate of a unit that a question asks for; "" if it asks for none.
+    """Return the rate that a question asks for, based on a unit; "" if it asks for none.
 
-    The unit of an item stays what it was: kilometres, beside a question for kilometres an hour.
+    The unit of the item does not change: it is kilometres even if the question asks for kilometres
+    an hour.
     """
     asked = name_unit(question) if unit else ""
     return asked if asked.startswith(f"{unit} per ") else ""
 
 
 def _read_item_unit(due: Accepted) -> Quantity:
-    """Return the unit that a bare number is in; the question may say its scale."""
+    """Return the unit of a bare number; the question may give its scale."""
     unit = read_unit(due.unit)
     asked = None if unit.scale else _SCALE_ASKED.search(due.question)
     return replace(unit, scale=read_unit(f"in {asked[1]}").scale) if asked else unit
 
 
 def _margin(quantity: Quantity, tolerance: str, step: float) -> float:
-    """Return the largest difference from an accepted number, in folded values."""
+    """Return the largest difference from an accepted number, with scale applied."""
     least = _EPSILON * abs(quantity.folded)
     if tolerance.endswith("%"):
         return abs(quantity.folded) * float(tolerance[:-1]) / 100 + least
@@ -175,11 +177,11 @@ def _is_same(said: Quantity, target: _Target, fall_asked: bool) -> bool:
 
 
 def _choose_quantity(text: str, unit: str) -> Quantity | None:
-    """Return the one number that an answer says is its own; None if several could be.
+    """Return the number that an answer gives as its result; None if several are possible.
 
-    Of several numbers, those in the unit asked for count. If they differ, it is the one behind
-    "the answer is" or the last equals sign, or the one that the answer begins with, unless another
-    stands beside it as an alternative.
+    If there are several, only numbers in the requested unit count. If they differ, it is the one
+    after "the answer is" or the last equals sign, or the one that the answer begins with, unless an
+    alternative is next to it.
     """
     every = [one for one in find_quantities(text) if not one.is_aside] or find_quantities(text)
     found = [one for one in every if unit and one.unit and units_agree(one.unit, unit)] or every
@@ -250,7 +252,7 @@ def _grade_date(said: str, due: Accepted) -> Grade | None:
 
 
 def _read_date(text: str) -> WrittenDate | None:
-    """Return the date that a whole text is; None if it is none, or says more."""
+    """Return the date if the whole text is one; None if it is not, or has other words."""
     plain = _plain_date(text)
     found = _find_dates(text)
     if len(found) != 1:
@@ -270,7 +272,7 @@ def _find_dates(text: str) -> list[WrittenDate]:
 
 
 def _plain_date(text: str) -> str:
-    """Return the end of a text with its dates in the spellings that are read."""
+    """Return the end of a text with its dates in the supported spellings."""
     said = write_iso_dates(normalise_signs(text[-LONGEST_TEXT:]))
     said = _DOTTED.sub(r"\3-\2-\1", _WEEKDAY.sub(" ", said))
     said = _ORDINAL.sub(lambda found: str(_ORDINALS[found[1].lower()]) if found[1] else "", said)
@@ -278,7 +280,7 @@ def _plain_date(text: str) -> str:
 
 
 def _is_same_date(said: WrittenDate, due: WrittenDate) -> bool:
-    """Return whether a date says all that an accepted one does, and nothing else of it."""
+    """Return whether a date has every part of an accepted one and does not contradict it."""
     if due.year is not None and said.year != due.year:
         return False
     if not due.days:

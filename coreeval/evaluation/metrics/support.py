@@ -1,9 +1,9 @@
-"""The share of a summary's sentences that its document supports, by code.
+"""The share of a summary's sentences that its document supports, computed by rules.
 
-A sentence counts as supported if each of its numbers and names occurs in the document, and so does
-at least `LEAST_SHARE` of its content words. A sentence with neither number, name nor content word
-("It is so.") does not count. That the sentence also means what the document says is
-not checked: this finds what is made up, not what is turned round.
+A sentence counts as supported if the document contains all of its numbers and names, and at least
+`LEAST_SHARE` of its content words. A sentence without a number, name or content word ("It is so.")
+does not count. The meaning of a sentence is not checked: this finds invented content, not reversed
+statements.
 """
 
 import re
@@ -18,7 +18,7 @@ from coreeval.evaluation.metrics.text import find_words
 from coreeval.tools.gdelt.words import plain_words, search_keys
 
 LEAST_SHARE: Final = 0.5
-"""Our choice, measured on ECTSum (docs/scoring.md): of 2,515 sentences of its summaries, their own
+"""Own choice, measured on ECTSum (docs/scoring.md): of 2,515 sentences of its summaries, their own
 transcript supports 80 % and another company's 14 %. A larger share loses more of the former."""
 _BULLET: Final = re.compile(r"^[\s>#*\u2022\u25cf\u2013-]+|^\s*\(?\d{1,2}[.)]\s+")
 _SENTENCE: Final = re.compile(
@@ -27,11 +27,11 @@ _SENTENCE: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W_][\w'\u2019-]*")
 _SHORT: Final = 4
 _MOST_CAPITALS: Final = 0.5
-"""With a larger share of capitalised words, capitals mark no names in a text."""
+"""With a larger share of capitalised words, capitals do not mark names in a text."""
 
 
 def support_share(document: str, summary: str) -> float:
-    """Return the share of sentences that the document supports; 0 if no sentence says anything."""
+    """Return the share of sentences that the document supports; 0 if no sentence counts."""
     sentences = split_sentences(summary)
     if not sentences:
         return 0.0
@@ -52,15 +52,15 @@ def split_sentences(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _DocumentFacts:
-    """The content words, words and numbers of a document."""
+    """The words, content words and numbers of a document."""
 
     keys: frozenset[str]
     words: frozenset[str]
     numbers: Sequence[float]
-    """Without their signs, as written and with scale and per cent folded in, sorted."""
+    """The numbers without signs, as written and with scale and per cent applied, sorted."""
 
     def supports(self, sentence: str, *, named: bool) -> bool | None:
-        """Return whether the document has what a sentence says; None if it says nothing."""
+        """Return whether the document supports a sentence; None if the sentence does not count."""
         text = normalise_numbers(sentence if named else sentence.lower(), None)
         numbers = list(iter_quantities(text))
         keys = _content_keys(_strike(text, numbers))
@@ -73,7 +73,7 @@ class _DocumentFacts:
         )
 
     def _has_number(self, said: Quantity) -> bool:
-        """Return whether a number of the document is this one, or becomes it when rounded."""
+        """Return whether a number of the document is this one, exactly or after rounding."""
         factor = said.folded / said.value if said.value else 1.0
         is_rounded = bool(said.scale or said.unit or said.step < 1)
         slack = said.step * factor / 2 if is_rounded else 0.0
@@ -99,7 +99,7 @@ def _strike(text: str, numbers: Sequence[Quantity]) -> str:
 
 
 def _content_keys(text: str) -> set[str]:
-    """Return the content words of a text, without those with digits; of Chinese its characters."""
+    """Return the content words of a text, without those with digits; characters for Chinese."""
     found = search_keys(text)
     if not text.isascii():
         found = [part for key in found for part in find_words(key)]
@@ -107,7 +107,7 @@ def _content_keys(text: str) -> set[str]:
 
 
 def _stem(key: str) -> str:
-    """Return a key without the ending of a past tense, which search keys keep."""
+    """Return a key without the past tense ending, which search keys keep."""
     return key.removesuffix("d").removesuffix("e") if len(key) > _SHORT else key
 
 

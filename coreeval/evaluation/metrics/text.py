@@ -1,7 +1,7 @@
-"""The words of a text, and the script it is written in.
+"""The words of a text, and its script.
 
-Scripts without spaces between words (Chinese, Japanese, Thai, …) give a word for each character:
-taken whole, a sentence of theirs would be one word, and to the usual tokenizer of ROUGE nothing.
+In scripts without spaces between words (Chinese, Japanese, Thai, …) each character is a word:
+otherwise a sentence would be one word, and empty for the usual tokenizer of ROUGE.
 """
 
 import re
@@ -69,7 +69,7 @@ def _script_of(letter: str) -> str:
 
 
 def list_script_notes(references: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on answers in another script than their reference, if there are any.
+    """Return a note on answers in a different script than their reference, if there are any.
 
     Such answers share hardly any words with their reference and score 0 even if they are right.
     """

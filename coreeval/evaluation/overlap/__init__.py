@@ -1,1 +1,1 @@
-"""Overlap: items that two benchmarks share, or that one has twice, word for word or nearly so."""
+"""Overlap: items that two benchmarks share, or that one has twice, verbatim or nearly so."""

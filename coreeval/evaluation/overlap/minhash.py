@@ -1,9 +1,9 @@
-"""Pairs of similar texts out of very many, without comparing each with each.
+"""Finds pairs of similar texts among very many, without comparing all pairs.
 
-MinHash (Broder 1997): the least of a set's elements under a random hash is that of another set with
-a probability equal to their Jaccard index. Banding (Leskovec, Rajaraman and Ullman, "Mining of
-Massive Datasets", section 3.4): with b bands of r hashes each, two sets of index J are candidates
-with probability 1 - (1 - J^r)^b. Each candidate is then compared in full.
+MinHash (Broder 1997): two sets have the same least element under a random hash with a probability
+equal to their Jaccard index. Banding (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets",
+section 3.4): with b bands of r hashes each, two sets with the index J are candidates with
+probability 1 - (1 - J^r)^b. Each candidate is then compared in full.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from coreeval.evaluation.overlap.shingles import (
 
 @dataclass(frozen=True)
 class Banding:
-    """The number of hashes of a set, and how many of them must agree."""
+    """The number of hashes of a set, and the number that must agree."""
 
     bands: int
     rows: int
@@ -42,7 +42,8 @@ FINE = Banding(64, 3)
 COARSE = Banding(16, 4)
 """For similarity from 0.6: 89 % of such pairs are candidates, 98.8 % at 0.7, 99.98 % at 0.8."""
 CROWD = 10_000
-"""The most pairs in a bucket; beyond it, texts are compared only with the first of either side."""
+"""The most pairs in a bucket; beyond it, texts are only compared with the first text of each
+side."""
 _SEED = 20260101
 _SIGNATURE_WORK = 1 << 16
 """The number of shingles hashed at once, which fit into a core's cache."""
@@ -55,7 +56,7 @@ Keys = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class CandidatePairs:
-    """Pairs that are worth comparing."""
+    """Pairs to compare."""
 
     left: Places
     right: Places
@@ -159,7 +160,7 @@ def _pairs(
     order, starts, ends = buckets
     if first_right is None:
         middles, begins = ends, starts
-    else:  # the sort is stable: in each bucket the left ones come first
+    else:  # the sort is stable: left ones come first in each bucket
         lefts = np.concatenate([[0], np.cumsum(order < first_right)])
         middles = begins = starts + lefts[ends] - lefts[starts]
     wide, deep = middles - starts, ends - begins
@@ -200,7 +201,8 @@ def _star(start: int, middle: int, begin: int, end: int) -> tuple[Places, Places
 LEAST = 8
 """The fewest shingles of a text: with fewer, chance alone makes two texts similar."""
 ERRORS = 3
-"""Estimates further below the threshold than this many standard errors are not followed up."""
+"""Pairs are dropped if their estimate is more than this many standard errors below the
+threshold."""
 _COMPARISON_WORK = 1 << 22
 """The number of shingles compared at once, to limit memory."""
 
@@ -211,7 +213,7 @@ class NearPairs:
 
     pairs: tuple[tuple[int, int, float], ...]
     short: tuple[int, int]
-    """The number of texts too short for it, by side; for a single benchmark, the same twice."""
+    """The number of texts too short to compare, by side; for a single benchmark, the same twice."""
     crowded: int
     """The number of buckets in which not all texts were compared with each other."""
 

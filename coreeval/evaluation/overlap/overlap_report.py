@@ -1,6 +1,6 @@
-"""An overlap as a document, as rows of a table, and as one page that needs nothing beside itself.
+"""An overlap as a document, as rows of a table, and as one self-contained page.
 
-Text from outside is escaped.
+Foreign text is escaped.
 """
 
 import csv
@@ -29,11 +29,11 @@ from coreeval.tools.text import DiffPiece, word_diff
 
 Json = Mapping[str, Any]
 LONGEST = 4000
-"""The most characters of a text that are compared word by word; the document has it whole."""
+"""The most characters of a text to compare word by word; the document has the whole text."""
 ENGLISH = "minilm"
 """Prefix of the names of embeddings that were trained on English only."""
 OTHER_SCRIPT = 0.1
-"""The share of texts in scripts other than Latin above which a note warns of them."""
+"""The share of texts in scripts other than Latin above which a note gives a warning."""
 _OTHER_LETTER = re.compile(r"[\u0370-\u1dff\u2c00-\ua71f\ua800-\ufaff\U00020000-\U0003ffff]")
 """A letter of a script other than Latin."""
 _COLUMNS = ("kind", "similarity", "same_answer", "a_ids", "b_ids", "a_answers", "b_answers",
@@ -41,7 +41,7 @@ _COLUMNS = ("kind", "similarity", "same_answer", "a_ids", "b_ids", "a_answers", 
 
 
 def overlap_document(overlap: BenchmarkOverlap) -> dict[str, Any]:
-    """Return an overlap as `--json` prints it; docs/json.md lists the keys."""
+    """Return an overlap as printed by `--json`; docs/json.md lists the keys."""
     sides = [overlap.a] if overlap.b is None else [overlap.a, overlap.b]
     told = [_side_document(overlap, place, texts) for place, texts in enumerate(sides)]
     return {
@@ -178,9 +178,9 @@ def _cut(text: str) -> str:
 
 
 MOST_HITS = 500
-"""The most hits on a page; browsers cannot cope with very many."""
+"""The most hits on a page; browsers cannot handle very many."""
 MOST_IDS = 5
-"""The most items of a hit that are named on either side."""
+"""The most items of a hit that are named on each side."""
 
 
 def write_overlap_page(path: Path, overlap: BenchmarkOverlap) -> Path:

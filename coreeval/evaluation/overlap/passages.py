@@ -1,8 +1,8 @@
-"""Texts that stand inside longer ones: where most of their seeds lie, compared in full.
+"""Finds texts inside longer ones: passages with most of a text's seeds, compared in full.
 
-Texts are letters and digits only, each with its place: case, signs and blanks do not count. Seeds
-are runs of letters that longer texts have in common with items, found in an inverted index. A
-passage is about as long as the text, and is compared with it as two whole texts are: by the Jaccard
+Texts are reduced to letters and digits, each with its position: case, signs and blanks do not
+count. Seeds are runs of letters that longer texts share with items, found in an inverted index. A
+passage is about as long as the text, and both are compared like two whole texts: by the Jaccard
 index of their shingles.
 """
 
@@ -28,7 +28,7 @@ from coreeval.evaluation.overlap.shingles import (
 )
 
 UNSPACED_WEIGHT = 3
-"""The letters that a character of Han, kana or Hangul counts as, by what it conveys."""
+"""The number of letters that a character of Han, kana or Hangul counts as, by its information."""
 _DROPPED = "\x01"
 
 
@@ -85,7 +85,7 @@ def _encode_codes(texts: Sequence[str]) -> tuple[Codes, Owners]:
 
 
 class _Folding(dict[int, str]):
-    """Maps each character to exactly one, so that positions stay valid."""
+    """The replacement of each character by exactly one, so that positions stay valid."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -99,15 +99,15 @@ _FOLDED = _Folding()
 
 
 SEED, SEED_UNSPACED = 10, 5
-"""The letters of a seed: about two words. If 30 % of a text's words are replaced, a third of its
-seeds remain."""
+"""The number of letters of a seed: about two words. If 30 % of a text's words are replaced, a third
+of its seeds remain."""
 LEAST = 40
 """The fewest letters of an item, see `UNSPACED_WEIGHT`. They are about eight words: shorter texts
 occur in long ones by chance."""
 LONGER = 1.25
 """A text is searched for passages of an item if it is longer by this factor."""
 SEEDS = 0.15
-"""The least share of an item's seeds in a passage to compare it, and at least two seeds."""
+"""The least share of an item's seeds in a passage to compare; at least two seeds are required."""
 SHARED, SHARE = 5, 0.005
 """A seed of more than 5 items and more than 0.5 % of them is a set phrase, and is dropped."""
 _CELLS = 1 << 26
@@ -115,13 +115,13 @@ _CELLS = 1 << 26
 
 @dataclass(frozen=True)
 class SeedMatch:
-    """Seeds of an item that lie close together in a longer text, within about the item's length."""
+    """Seeds of an item that are close together in a longer text, within about the item's length."""
 
     item: int
     host: int
     """The index of the longer text."""
     start: int
-    """The letter of the longer text at which the item would begin."""
+    """The letter of the longer text at which the item begins."""
     end: int
     """The letter after the item's last letter."""
 
@@ -149,7 +149,7 @@ class SeedIndex:
 
         Args:
             letters: The longer texts.
-            first: Index of the first of them among the items; None if they are not among the items.
+            first: The index of the first longer text among the items; None if they are not items.
         """
         hashes, whole = hash_runs(letters.codes, SEED, SEED_UNSPACED)
         at = np.flatnonzero(whole & self._known[_cells(hashes)])
@@ -190,7 +190,7 @@ class SeedIndex:
 def _seeds(
     letters: Letters, first: int, long: npt.NDArray[np.bool_]
 ) -> tuple[Codes, Places, Places]:
-    """Return the hashes of the seeds of long texts, the index of each text, and the place in it."""
+    """Return the hashes of the seeds of long texts, with the text and position of each."""
     hashes, whole = hash_runs(letters.codes, SEED, SEED_UNSPACED)
     at = np.flatnonzero(whole & long[letters.owners])
     owners = letters.owners[at]
@@ -211,7 +211,7 @@ def _drop_frequent(
 
 
 def _changes(values: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Return where a value differs from the previous one; the first value counts as different."""
+    """Return a mask of values that differ from the previous one; the first counts as different."""
     return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
@@ -220,8 +220,8 @@ def _cells(hashes: Codes) -> Places:
 
 
 LEAST_ALIKE = 0.5
-"""The least similarity of a text and a passage. The best of many passages is compared, and between
-0.4 and 0.5 most of those found in FinEval and MRPC belonged to another item."""
+"""The least similarity of a text and a passage. The best of many passages is compared, and most of
+those between 0.4 and 0.5 in FinEval and MRPC belonged to another item."""
 
 
 @dataclass(frozen=True)

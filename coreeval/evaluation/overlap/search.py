@@ -1,7 +1,7 @@
-"""From two benchmarks, or one, to their hits: each pair of texts is of one kind at most.
+"""Searches two benchmarks, or one, for hits: each pair of texts has at most one kind.
 
-There are six kinds of hit. Paraphrases are texts that say the same in other words, or in another
-language: near by their embeddings.
+There are six kinds of hit. Paraphrases are texts with the same meaning in other words, or in
+another language: their embeddings are close.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,17 +31,17 @@ class TextEntry:
 
     id: str
     text: str
-    """Its fields, one per line."""
+    """The fields of the item, one per line."""
     answer: str | None = None
-    """Its label or reference; None if it has none."""
+    """The label or reference of the item; None if it has none."""
 
 
 @dataclass(frozen=True)
 class BenchmarkTexts:
-    """The items of one split, and the rows that are not items."""
+    """The items of one split, and the rows that are not valid items."""
 
     name: str
-    """The name that the user gave."""
+    """The name given by the user."""
     entries: tuple[TextEntry, ...]
     bad_rows: tuple[BadRow, ...] = ()
 
@@ -49,9 +49,9 @@ class BenchmarkTexts:
 PARAPHRASE = 0.75
 """The least cosine of two paraphrases, chosen for all-MiniLM-L6-v2: docs/overlap.md."""
 MOST = 5
-"""The most paraphrases of a text that are kept, the likeliest ones."""
+"""The most paraphrases of a text to keep, the likeliest ones."""
 ROWS = 1024
-"""The number of texts of either side that are compared at once, to limit memory."""
+"""The number of texts of each side to compare at once, to limit memory."""
 
 
 def find_paraphrases(
@@ -95,7 +95,7 @@ KINDS: Final[tuple[HitKind, ...]] = get_args(HitKind)
 SAME: Final[tuple[HitKind, ...]] = KINDS[:-1]
 """Kinds whose texts are the same item, unlike those of a template."""
 THRESHOLD = 0.4
-"""The least similarity of a near hit, between that of chance and that of edits: docs/overlap.md."""
+"""The least similarity of a near hit, between chance and edits: docs/overlap.md."""
 
 LEAST_THRESHOLD = 0.2
 """The least threshold that may be chosen."""
@@ -108,7 +108,7 @@ class PassageSpan:
     side: Literal["a", "b"]
     """The side with the longer text."""
     start: int
-    """In characters of that text."""
+    """The start of the passage, in characters of that text."""
     end: int
 
 
@@ -119,8 +119,8 @@ class Hit:
     kind: HitKind
     similarity: float
     """The Jaccard index of their shingles, or 1 if the texts differ only in case and punctuation.
-    For a contained text, that of the text and the passage; for paraphrases, the cosine; for a
-    template, that of two of its items with masked numbers and names."""
+    For a contained text, the index of the text and the passage; for paraphrases, the cosine; for a
+    template, the index of two of its items with masked numbers and names."""
     a: tuple[TextEntry, ...]
     """Items with the first text, up to case, punctuation and blanks; for a template, all items."""
     b: tuple[TextEntry, ...]
@@ -150,20 +150,20 @@ class OverlapSearch:
     threshold: float = THRESHOLD
     """The least similarity of near and contained texts, above 0 and below 1."""
     embeds: Embedder | None = None
-    """The embedder; None: paraphrases are not searched for."""
+    """The embedder; None to skip the search for paraphrases."""
     paraphrase: float = PARAPHRASE
     """The least cosine of paraphrases."""
 
 
 def check_threshold(threshold: float, where: str) -> None:
-    """Raise an error for a similarity that texts have by chance, or that only equal ones have.
+    """Raise an error for a similarity that occurs by chance, or only between equal texts.
 
     Args:
         threshold: The least similarity of a near hit.
         where: The option or argument, for the error.
 
     Raises:
-        UsageError: it cannot be used.
+        UsageError: the similarity is not valid.
     """
     if not LEAST_THRESHOLD <= threshold < 1:
         hint = "use 0.2 to 0.99; below that, texts are alike by chance (see coreeval docs overlap)"
@@ -179,7 +179,8 @@ class BenchmarkOverlap:
     search: OverlapSearch
     hits: tuple[Hit, ...]
     short: tuple[int, ...]
-    """The number of different texts of each benchmark that are too short except for equality."""
+    """The number of different texts of each benchmark that are too short, except to test
+    equality."""
     crowded: int
     """The number of buckets in which not all texts were compared with each other."""
 
@@ -299,7 +300,7 @@ class _Pairs:
 
 
 def _pairs_by_kind(sides: _Sides, alike: Iterable[Pair], how: OverlapSearch) -> _Pairs:
-    """Return the pairs of each kind, given those whose whole texts are similar."""
+    """Return the pairs of each kind, given the pairs whose whole texts are similar."""
     left, right = sides.texts
     slots = TextSlots([*left, *(right or [])])
     known, found = sides.same(), _Pairs()
@@ -353,7 +354,7 @@ def _make_hits(sides: _Sides, pairs: _Pairs) -> Iterator[Hit]:
         for i, j, similarity in found:
             yield Hit(kind, similarity, tuple(left[i]), tuple(right[j]))
     for (i, j, similarity), span in pairs.contained:
-        # the text whose place the span gives is the first item's, which stands for the others
+        # the span is a position in the first item's text, which represents the others
         yield Hit("contained", similarity, tuple(left[i]), tuple(right[j]), span)
 
 

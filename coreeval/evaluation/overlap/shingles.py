@@ -1,10 +1,11 @@
-"""Texts as sets of short runs of characters (shingles), which two similar texts have in common.
+"""Texts as sets of short runs of characters (shingles), many of which similar texts share.
 
 The resemblance of two texts is the Jaccard index of their sets (Broder 1997, "On the resemblance
-and containment of documents"). It survives another order of the parts, such as shuffled options.
+and containment of documents"). It hardly depends on the order of the parts, such as shuffled
+options.
 
 Runs that many items of a benchmark share are boilerplate: instructions, templates, set phrases.
-They say how a benchmark asks, not what it asks; texts that are alike in nothing else are no copies.
+They show how a benchmark asks, not what it asks; texts that share nothing else are not copies.
 """
 
 import re
@@ -67,7 +68,7 @@ def hash_runs(codes: Codes, spaced: int, unspaced: int) -> tuple[Codes, Marks]:
 
 
 def count_distinct(values: npt.NDArray[Scalar]) -> tuple[npt.NDArray[Scalar], Owners]:
-    """Return the distinct values in order, and how often each occurs.
+    """Return the distinct values in order, and the number of occurrences of each.
 
     Like `np.unique`, whose hash table is ten times slower than sorting here.
     """
@@ -152,7 +153,7 @@ class Shingles:
 
 
 def cut_shingles(texts: Sequence[str], boilerplate: "Boilerplate | None" = None) -> Shingles:
-    """Cut texts that `normalise_words` returned into shingles."""
+    """Cut texts from `normalise_words` into shingles."""
     parts = [_cut_chunk(chunk, boilerplate) for chunk in split_chunks(texts)]
     offsets = np.cumsum([0, *(len(part.hashes) for part in parts)])
     starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
@@ -196,7 +197,7 @@ SHARE, FLOOR = 0.005, 5
 """A run is boilerplate if more than 5 texts and more than 0.5 % of each side have it; an item that
 is frequent on one side only is not."""
 FORM_SHARE, FORM_FLOOR = 0.2, 10
-"""A run is also boilerplate if more than 10 texts and a fifth of either side have it, e.g. an
+"""A run is also boilerplate if more than 10 texts and a fifth of one side have it, e.g. an
 instruction."""
 _CELLS = 1 << 27
 """The most counters of a side, to limit memory; with more runs, some share a counter."""
@@ -209,11 +210,12 @@ class Boilerplate:
     """The runs of characters that many texts share.
 
     Args:
-        sides: The texts of either side, or of one.
-        encode: Returns the characters of texts, with a zero after each text, and the text of each.
+        sides: The texts of each side, or of one.
+        encode: A function that returns the characters of texts, with a zero after each text, and
+            the text of each character.
 
     Runs are counted by hash (a count-min sketch of one row, Cormode and Muthukrishnan 2005), with
-    four counters per character, so that memory does not grow with the number of different runs.
+    four counters per character, so memory does not grow with the number of different runs.
     """
 
     def __init__(self, sides: Sequence[Sequence[str]], encode: Encode = encode) -> None:
@@ -244,7 +246,7 @@ class Boilerplate:
         return (hashes % np.uint64(self._cells)).astype(np.int64), whole
 
     def blank(self, codes: Codes) -> Codes:
-        """Return the characters with each one that belongs to boilerplate replaced by a zero."""
+        """Return the characters with those of boilerplate replaced by zeros."""
         cells, whole = self._runs(codes)
         begin = np.flatnonzero(whole & self._marked[cells])
         if not len(begin):
@@ -271,8 +273,8 @@ def normalise_words(text: str) -> str:
 
 
 def normal_key(text: str) -> str:
-    """Return a key shared by texts that differ only in form, case, punctuation and blanks.
+    """Return a key that texts share if they only differ in form, case, punctuation and blanks.
 
-    A text of punctuation or symbols alone, such as emoji, is its own key.
+    A text that only has punctuation or symbols, such as emoji, is its own key.
     """
     return normalise_words(text).replace(" ", "") or unicodedata.normalize("NFKC", text).strip()

@@ -1,8 +1,8 @@
-"""Reading a benchmark for comparison: whatever the loaders read, and tables without a task.
+"""Reads a benchmark for comparison: every format of the loaders, and tables without a task.
 
-A source is written `[FORMAT:]PATH[@SPLIT]`, or is the YAML config of a run. Without a format the
-file's ending tells it. Where two ways of reading would do, the more telling one is taken: a task's
-fields and labels, then fields that are named, then items with input and output.
+A source is written `[FORMAT:]PATH[@SPLIT]`, or is the YAML config of a run. Without a format, the
+file's suffix determines it. If a source can be read in several ways, the most informative one is
+used: a task's fields and labels, then named fields, then items with input and output.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ def read_texts(source: str, how: ReadOptions) -> BenchmarkTexts:
 
     Raises:
         UsageError: the source does not specify how to read it.
-        CoreEvalError: there is nothing to read, or it does not fit the format or the task.
+        CoreEvalError: there is nothing to read, or the data does not fit the format or the task.
     """
     found = _parse_source(source)
     if found.format == "config":
@@ -198,7 +198,7 @@ def _read_table(source: _Source, fields: Sequence[str]) -> BenchmarkTexts:
 
 
 def collect_texts(name: str, rows: Iterable[ItemRecord], fields: Sequence[str]) -> BenchmarkTexts:
-    """Return the texts of a table that is in memory; a row without an id has its number as id.
+    """Return the texts of a table in memory; a row without an id has its number as id.
 
     Args:
         name: The name of the table in reports.
@@ -206,7 +206,7 @@ def collect_texts(name: str, rows: Iterable[ItemRecord], fields: Sequence[str]) 
         fields: The columns to compare.
 
     Raises:
-        DatasetError: none of the rows is a text.
+        DatasetError: no row has a text.
     """
     return _collect_rows(name, (_TableRow(name, str(row.line), row) for row in rows), fields)
 

@@ -1,8 +1,8 @@
-"""Texts that are the same but for numbers, names and short insertions: items of one template.
+"""Texts that differ only in numbers, names and short insertions: items of one template.
 
-Numbers and names are what a template leaves open, and what tells two of its items apart. Which
-capitalised words are names is told from all texts at once, as in truecasing (Lita et al. 2003):
-those that no text writes in lower case, and that few texts have.
+Numbers and names fill the gaps of a template, and distinguish its items. Names are recognised from
+all texts at once, as in truecasing (Lita et al. 2003): they are the capitalised words that no text
+writes in lower case, and that few texts have.
 """
 
 import re
@@ -35,7 +35,7 @@ NUMBER_WORDS = {
     "hundred": "100",
     "thousand": "1000",
 }
-"""Words that are numbers, except "one", which is also a pronoun."""
+"""Words for numbers, except "one", which is also a pronoun."""
 COMMON_SHARE, COMMON_FLOOR = 0.05, 3
 """A capitalised word or number does not distinguish items if more than one text in 20, and more
 than 3 texts, have it: "Which" at the beginning, or the subject of a whole benchmark."""
@@ -43,8 +43,8 @@ NUMBERS, NAMES = 3, 2
 """Two texts belong to different items if one in three of their numbers is replaced by another, or
 one in two of their names; docs/overlap.md explains the choice."""
 ENOUGH = 2
-"""The numbers and names that must agree for two texts of a template to be one item; fewer if the
-texts have no others."""
+"""The number of numbers and names that must agree for two texts of a template to be one item; fewer
+if the texts have no others."""
 SPELLING = 0.75
 """The least similarity (difflib's ratio) of two spellings of a name: "Jimenez", "Jimenes"."""
 _CACHE_SIZE = 100_000
@@ -55,7 +55,8 @@ _SLOT = re.compile(
 
 
 SlotAgreement = Literal["differ", "agree", "silent"]
-"""For the numbers and names of two texts: too many are replaced; enough agree; neither."""
+"""The comparison of the numbers and names of two texts: too many are replaced; enough agree;
+neither."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class TextSlots:
     """The numbers and names in some texts.
 
     Args:
-        texts: All texts; names are recognised by how they are written in all of them.
+        texts: All texts; names are recognised by their spelling in all of them.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -101,7 +102,7 @@ class TextSlots:
         """Compare the numbers and names of two texts to decide whether they are one item.
 
         A number is replaced if each text has one that the other lacks: a number that one text only
-        leaves out is not a replacement. Any word of the other text, in any case, can match a name.
+        omits is not a replacement. Any word of the other text, in any case, can match a name.
         """
         a, b = self._read_cached(one), self._read_cached(other)
         for mine, others, share in ((a.numbers, b.numbers, NUMBERS), (a.names, b.names, NAMES)):
@@ -168,7 +169,7 @@ def find_template_pairs(
     Args:
         left: Texts.
         right: Other texts; None for pairs within the first list.
-        slots: Identifies the numbers and names in the texts.
+        slots: The numbers and names in the texts.
     """
     sides = [each for each in (left, right) if each is not None]
     cut = [cut_shingles([normalise_words(slots.mask(text)) for text in each]) for each in sides]

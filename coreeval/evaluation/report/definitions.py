@@ -1,4 +1,4 @@
-"""What each number of a report is, with its source, and ten samples that stand out."""
+"""Definitions and sources of a report's numbers, and ten notable samples."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def define_terms(kind: TaskKind) -> dict[str, tuple[str, str]]:
-    """Return the name and definition of each term of the arms that a kind of task decides."""
+    """Return the name and definition of each term of the arms that depends on the kind of task."""
     told, scoring = define_scores(kind), SCORING[kind]
     return {
         "macro_f1": (scoring.score.name, f"{told['macro_f1']}."),
@@ -157,27 +157,27 @@ DEFINITIONS: Final[Mapping[str, tuple[str, str]]] = {**SAMPLES, **DETECTION, **M
 
 MOST = 10
 EXCERPT: Final = 200
-"""The number of characters of a text that are shown, as for a snippet in the provenance."""
+"""The most characters of a text to show, as for a snippet in the provenance."""
 LOOSE: Final[tuple[Rung, ...]] = ("structure", "sibling", "concept")
-"""Rungs of the knowledge ladder that are not about what the text names, the loosest first."""
+"""Rungs of the knowledge ladder that are not about the subject of the text, the loosest first."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Characters that are hidden, or that reorder the text around them."""
+"""Hidden characters, and characters that reorder the text around them."""
 
 
 class Highlight(Value):
-    """A sample that is worth a look."""
+    """A notable sample."""
 
     sample: str
     label: str
     outcome: Outcome
     why: str
-    """A sentence on how it stands out."""
+    """A sentence that says why it is notable."""
     reason: str
     """The reason for its outcome; empty if it was accepted or the reason would quote the text."""
     original: str
     """The original text; empty for an unsafe sample, because reports are passed on."""
     shown: Literal["updated", "semantic", ""]
-    """Which other text is shown; empty if it has none."""
+    """The arm of the other text; empty if it has none."""
     text: str
 
 

@@ -1,7 +1,7 @@
-"""How a run was made, in words, and what its new facts rest on.
+"""How a run was made, in words, and the evidence for its new facts.
 
-The benchmark, the news, the roles, the targets, the settings; and of the evidence, how many
-articles, of whom, how old, how surely dated.
+Describes the benchmark, the news, the roles, the targets and the settings; for the evidence, the
+number of articles, their publishers, their age, and the precision of their dates.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ DOES: Final[Mapping[RoleName, str]] = {
     "label_judge": "labels texts without knowing their label",
 }
 JUDGE: Final = "utility_judge"
-"""The role that calls for scoring the cost of defences are recorded under."""
+"""The role under which calls to score the cost of defences are recorded."""
 JUDGES: Final = "scores how useful answers remain under a defence"
 DATED: Final[Mapping[Precision, str]] = {
     "exact": "stated by the page",
@@ -45,7 +45,7 @@ ON_REJECT: Final = {
 
 
 def describe_benchmark(config: Config, task: Task, manifest: Json) -> Json:
-    """Describe the updated benchmark; only the last part of a path is kept, as reports travel."""
+    """Describe the updated benchmark; only the last part of a path is shown, for privacy."""
     dataset = config.dataset
     return {
         "description": task.description,
@@ -135,15 +135,15 @@ def _list_parameters(model: ModelConfig) -> Iterator[str]:
 
 
 TOP = 10
-"""The number of domains that are named."""
+"""The number of domains to name."""
 BINS = 16
-"""The most spans into which the window is divided for the picture."""
+"""The most parts of the window in the picture."""
 _STEPS = (1, 7, 14, 28, 91, 182, 364, 728)
-"""The possible lengths of such a span in days: a day, weeks, about months, about years."""
+"""The possible lengths of a part in days: a day, weeks, about months, about years."""
 
 
 class DomainShare(Value):
-    """A publisher's share of the evidence."""
+    """The part of the evidence from one publisher."""
 
     domain: str
     articles: int
@@ -175,14 +175,14 @@ class EvidenceUsed(Value):
     precision: dict[Precision, int]
     """The number of articles by how precisely their publication time is known."""
     domains: tuple[DomainShare, ...]
-    """The domains that are cited most."""
+    """The most cited domains."""
     domains_in_all: int
     ages: EvidenceAges | None
-    """None if nothing is cited."""
+    """The ages; None if nothing is cited."""
     span_days: int
     """The days of each part except the last, which ends with the window."""
     spans: tuple[WindowSpan, ...]
-    """The publication times, as the window in parts of equal length."""
+    """The numbers of articles by publication time, for parts of the window of equal length."""
 
 
 def summarize_evidence(cited: Iterable[EvidenceUse], window: Window) -> EvidenceUsed:

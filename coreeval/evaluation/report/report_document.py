@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 Json = Mapping[str, Any]
 FEW: Final = 100
-"""Our choice: with this many samples, the interval of a share of one half is about 0.2 wide."""
+"""With this many samples, the interval of a share of one half is about 0.2 wide (own choice)."""
 SHIFTED: Final = 0.1
-"""Our choice: a tenth of the updated arm would need other labels to restore the balance."""
+"""A tenth of the updated arm would need other labels to restore the balance (own choice)."""
 _ALWAYS: Final = (
     "The updated arm contains the samples for which news was found and that passed the checks; "
     "it is not a random part of the benchmark. Compare arms on the samples they share.",
@@ -58,7 +58,7 @@ def list_limits(document: Json) -> list[str]:
 
 
 def _comparable(of: Json) -> Iterator[str]:
-    """Yield in what the arms differ, and that scores on them say little of memory then."""
+    """Yield the differences of the arms, and that scores on them then say little about memory."""
     found = of.get("comparability")
     if found is None or found["verdict"] == "comparable":
         return
@@ -148,7 +148,7 @@ def _answers(of: Json) -> Iterator[str]:
 
 
 def _control(of: Json) -> Iterator[str]:
-    """Yield the targets whose cutoff was unknown when the control window was checked."""
+    """Yield a note on targets whose cutoff was unknown when the control window was checked."""
     for target in of["targets"] if of["decomposition"]["control"] else ():
         if not target["embedded"] and target["cutoff"] is None:
             yield (
@@ -196,7 +196,7 @@ _OF_MANIFEST = (
     "run", "name", "task", "created_at", "now", "window", "window_start", "after_cutoff", "counts",
     "kept", "parent", "bad_rows", "cost", "knowledge", "fingerprints", "pipeline",
 )  # fmt: skip
-"""Keys copied from the manifest, because a report is read without its run."""
+"""The keys copied from the manifest, because reports are read without their runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ class ReportInput:
     config: Config
     task: Task
     quality: Json
-    """In the same form as in a release."""
+    """The quality, in the same form as in a release."""
     overview: Overview
     attempts: Mapping[int, int]
     """The number of accepted samples, by the number of attempts."""
@@ -217,11 +217,11 @@ class ReportInput:
     parts: Mapping[str, Json | None]
     """The parts of the report on detectors that have a node; None if a part was not configured."""
     documents: Mapping[str, Json]
-    """By name, the documents of detectors that `coreeval detect NAME RUN` ran."""
+    """The documents of detectors that `coreeval detect NAME RUN` ran, by name."""
     levels: "MemoryEvidence"
     """The evidence of memory from all detectors."""
     comparability: Json | None = None
-    """Whether the updated arm is as long, as hard and about the same as the original."""
+    """The comparison of the updated arm with the original in length, difficulty and topics."""
 
 
 def report_document(found: ReportInput) -> Json:
@@ -269,7 +269,7 @@ Row = Mapping[str, str | int | float | None]
 def write_items(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
     """Write the table as CSV by replacing the file atomically; unknown values are empty.
 
-    The file may be opened in a spreadsheet: texts cannot act as formulas (see `escape_formula`) or
+    The file may be opened in a spreadsheet: texts cannot become formulas (see `escape_formula`) or
     hide characters.
     """
     with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:

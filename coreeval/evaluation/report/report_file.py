@@ -1,4 +1,4 @@
-"""Reading a run's report.json again: as it was written, nothing is computed."""
+"""Reads a run's report.json as it was written, without computing anything."""
 
 from pathlib import Path
 from typing import Any
@@ -10,19 +10,19 @@ from coreeval.tools.files import parse_json
 from coreeval.tools.workspace import RunFiles, command
 
 _NO_DROPS: dict[str, list[Any]] = {"targets": []}
-"""Default for reports written before drops were decomposed."""
+"""The default for reports written before drops were decomposed."""
 
 _NOT_ASKED: dict[str, None] = {
     each.report_key: None for each in TARGET_DETECTORS if each.report_key
 }
-"""Default for reports written before a detector was there."""
+"""The default for reports written before a detector existed."""
 
 _NO_ORDER: dict[str, Any] = {"ranking": None}
-"""Default for reports written before targets were ranked."""
+"""The default for reports written before targets were ranked."""
 
 
 def read_report(files: RunFiles) -> dict[str, Any] | None:
-    """Return a run's report, or None if there is none yet.
+    """Return a run's report, or None if it does not exist yet.
 
     Raises:
         RunCorrupt: the report is damaged.

@@ -1,4 +1,4 @@
-"""The page of a report, those of its parts that other pages show, and how numbers look on it."""
+"""The page of a report, the parts that other pages show, and the format of its numbers."""
 
 import hashlib
 from base64 import b64encode
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 IntervalJson = Mapping[str, Any]
 MARGIN: Final = 2.0
-"""The per cent of an axis that stays free at each end, so that no mark is cut off."""
+"""The per cent of an axis that is left free at each end, so marks are not cut off."""
 
 
 def figure(value: float | None, sign: str = "") -> str:
@@ -111,13 +111,13 @@ def report_page(document: Json) -> str:
 
 
 def _kind_of(document: Json) -> TaskKind:
-    """Return the kind of task that a report is about; reports on labels do not say it."""
+    """Return the kind of task of a report; reports on labels do not have the key."""
     kind: TaskKind = document["arms"].get("kind", "labels")
     return kind
 
 
 def _comparability(document: Json) -> Mapping[str, Any]:
-    """Return what a page says of the likeness of the arms, by name in its templates."""
+    """Return the data on the comparability of the arms, by name in the templates of a page."""
     found = read_comparability(document)
     if found is None:
         return {"alike": None}
@@ -154,7 +154,7 @@ class ShownSection(NamedTuple):
 
 
 def list_sections(document: Json) -> list[ShownSection]:
-    """Return the sections on detectors for which a report has anything, in a page's order."""
+    """Return the sections on detectors for which a report has data, in the order of the page."""
     present = [
         (section, detector)
         for detector in (*list_target_detectors(document), *PROBES, *BENCHMARK_DETECTORS)
