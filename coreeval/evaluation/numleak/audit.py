@@ -1,7 +1,8 @@
-"""From recorded answers to a verdict for each model and series, and both as JSON.
+"""Audits recorded answers: a verdict for each model and series, also as JSON.
 
-`numleak_document` returns what `coreeval detect numleak --json` and a run's report.json contain. A
-series without a definition gets one from what its recorded answers and their truth imply.
+`numleak_document` returns the output of `coreeval detect numleak --json`, which is also a part of a
+run's report.json. The definition of a series without one is inferred from its recorded answers and
+their truth.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,15 +72,15 @@ class Audit:
     variants: Variants
     """Results of the probe variants; no verdict depends on them."""
     judgement: MemoryJudgement
-    """The verdict on the `basis`; a few answers that are not values of the series are left out."""
+    """The verdict on the `basis`, without a few answers that are not values of the series."""
     basis: VerdictBasis
-    """The answers that the verdict rests on."""
+    """The answers on which the verdict is based."""
     judged: SeriesMeasurements
-    """Measurements of the answers that the verdict rests on."""
+    """Measurements of the answers on which the verdict is based."""
     notes: tuple[str, ...]
     """Notes on the series and on the numbers, one sentence each."""
     leak: Leak | None = None
-    """How far memory reaches into signals; None if no signal was asked for or given."""
+    """How far memory affects signals; None if no signal was asked for or given."""
 
     @property
     def verdict(self) -> Verdict:
@@ -106,7 +107,7 @@ def audit_replies(
         series: The series by id.
         settings: How answers are resampled.
         cutoffs: The last day of each model's training data; a missing model has none.
-        signals: The user's signals, to compare with what each model recalls.
+        signals: The user's signals, to compare with each model's recall.
     """
     groups = _group_replies(one for one in replies if one.variant not in DEFENCE_VARIANTS)
     read = {
@@ -165,7 +166,7 @@ class _Answers:
         Args:
             key: The model and the id of the series.
             found: Measurements of all answers.
-            judged: Measurements of the answers that the verdict rests on.
+            judged: Measurements of the answers on which the verdict is based.
             signals: As for `audit_replies`.
             settings: As for `audit_replies`.
         """
@@ -245,7 +246,7 @@ Document = dict[str, Any]
 _OF_SIGNATURE = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
 
 _OF_BASIS = ("exactness", "follows_p", "follows_p_adjusted")
-"""Fields of `SeriesMeasurements` that are reported only for the verdict's basis."""
+"""Fields of `SeriesMeasurements` that are only reported for the verdict's basis."""
 
 
 def numleak_document(
@@ -303,7 +304,7 @@ def _audit_document(audit: Audit) -> Document:
 
 
 def _basis_document(audit: Audit) -> Document:
-    """Return what the verdict rests on: its choice of dates, in the unit of the series."""
+    """Return the basis of the verdict: its choice of dates, in the unit of the series."""
     basis, judged = audit.basis, audit.judged
     return {
         "strata": list(basis.strata),
@@ -321,7 +322,7 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value 
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Metric) and value.ci_low == value.ci_high:
-        value = value._replace(ci_low=nan, ci_high=nan)  # nothing varied: no interval is known
+        value = value._replace(ci_low=nan, ci_high=nan)  # nothing varied: interval unknown
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return as_json(value._asdict())
     if isinstance(value, Period):

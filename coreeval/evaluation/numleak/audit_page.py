@@ -1,6 +1,6 @@
 """An audit as one self-contained HTML page: the verdicts, the numbers, the pictures.
 
-The part on signals also stands on the page of a run's report.
+The page of a run's report also has the part on signals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 _AXIS_MARGIN: Final = 0.06
-"""Margin beside the outermost points, as a share of their range."""
+"""The margin next to the outermost points, as a share of their range."""
 _SIDES: Final = (
     ("truth", "published", "slope_on_truth", "signal_r"),
     ("recall", "recalled", "slope_on_recall", "signal_recall_r"),
@@ -179,7 +179,7 @@ def _count(number: int, name: str, names: str = "") -> str:
 
 
 def _heat_map(found: Sequence[Json]) -> tuple[list[str], Mapping[str, list[Json | None]]]:
-    """Return the columns, and the cells of each row; a cell is None if nothing was asked.
+    """Return the columns, and the cells of each row; a cell is None if no question was asked.
 
     The columns are the models or the series, whichever are fewer, to fit narrow phone screens.
     """

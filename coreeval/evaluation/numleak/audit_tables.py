@@ -1,4 +1,4 @@
-"""The numbers of an audited series as rows for people, made from its JSON document."""
+"""The numbers of an audited series as rows for readers, from its JSON document."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -7,7 +7,7 @@ from coreeval.tools.formatting import format_interval, format_measure, format_nu
 from coreeval.tools.tables import Table, intervals, numbers, texts
 
 Json = Mapping[str, Any]
-"""A document, or a part of one."""
+"""A document or a part of one."""
 NULLS: Final[Mapping[str, str]] = {
     "any_date": "r, answers shuffled among all dates",
     "same_era": "r, shuffled among four neighbouring dates",
@@ -44,7 +44,7 @@ def audit_table(rows: Iterable[AuditRow], title: str = "") -> Table:
 
 
 def signature_rows(one: Json) -> Iterator[AuditRow]:
-    """Yield the rows of the joint signature, which shows memory only as a whole."""
+    """Yield the rows of the joint signature, which only shows memory as a whole."""
     points = one["points_name"]
     yield make_row("answered with a number (parse rate)", one["parse_rate"])
     yield make_row("Pearson r", one["pearson_r"])
@@ -110,7 +110,7 @@ def _entropy_rows(entropy: Json | None) -> Iterator[AuditRow]:
 
 
 def rows_if_asked(what: str, metric: Json) -> Iterator[AuditRow]:
-    """Yield the row of a metric if it rests on any data."""
+    """Yield the row of a metric if it is based on any data."""
     if metric["n"] and metric["estimate"] is not None:
         yield make_row(what, metric)
 

@@ -1,10 +1,10 @@
-"""Which answers a verdict rests on: before the cutoff, in the right unit, without outliers.
+"""The basis of a verdict: answers before the cutoff, in the right unit, without outliers.
 
-Answers may be nearer to the value of another date, always the same number of periods away; they are
-then compared with the values of those dates. An answer that no value of the series could be (a slip
-of the point, another unit or series) outweighs all others in r and in the mean error, so that a
-verdict on memory would be one on the slip: the verdict is given without such answers if they are
-few. Every number that is reported includes them.
+Answers may be closer to the value of another date, always the same number of periods away; they are
+then compared with the values of those dates. An answer that cannot be a value of the series (a
+misplaced decimal point, another unit or series) outweighs all others in r and in the mean error, so
+the verdict would be about this error and not about memory: the verdict excludes such answers if
+they are few. All reported numbers include them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ Values = Mapping[Period, float]
 SHIFT_SIGNIFICANCE: Final = 0.01
 """Significance level of a shift.
 
-Our choice, stricter than elsewhere: the verdict's own tests come after it, and the choice of the
-shift must not favour them.
+Our choice, stricter than elsewhere: the verdict's own tests come later, and the choice of the shift
+must not favour them.
 """
 _EXACT: Final = 1e-9
 
@@ -37,7 +37,7 @@ def find_shift(points: Sequence[Point], values: Values) -> int:
     """Return the number of periods that the answers are shifted by; 0 if no shift is shown.
 
     The result is the shift with the least mean error among those at which the answers are
-    significantly nearer than at their own dates, by a sign test over dates (Dixon and Mood 1946)
+    significantly closer than at their own dates, by a sign test over dates (Dixon and Mood 1946)
     whose p-value is multiplied by the number of shifts tried.
     """
     answers = collect_answers(each for each in points if each.variant == "value")
@@ -78,7 +78,7 @@ def replace_truths(points: Sequence[Point], values: Values) -> list[Point]:
 def _measure_shift(
     said: Array, level: Array, places: "np.ndarray[tuple[int], np.dtype[np.intp]]", lag: int
 ) -> tuple[float, float]:
-    """Return the mean error at a shift, and the p-value for the answers being nearer there."""
+    """Return the mean error at a shift, and the p-value for closer answers at this shift."""
     from scipy.special import bdtrc  # type: ignore[import-untyped]  # slow to import
 
     there = (places + lag >= 0) & (places + lag < len(level))
@@ -93,12 +93,12 @@ def _measure_shift(
 
 
 _CHOICES: Final[tuple[frozenset[Stratum], ...]] = (frozenset({"pre"}), frozenset({"pre", "near"}))
-"""The strata that a verdict may rest on; the first set with enough dates is used."""
+"""The strata for the basis of a verdict; the first set with enough dates is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictBasis:
-    """The value questions that a verdict rests on, and all other questions of the audit."""
+    """The value questions on which a verdict is based, and all other questions of the audit."""
 
     points: tuple[Point, ...]
     """The questions; their answers are divided by `factor`."""
@@ -111,7 +111,7 @@ class VerdictBasis:
     shift: int = 0
     """The number of periods from each date to the one whose value was given as the answer.
 
-    The truths are those of the latter date.
+    The truths are those of the second date.
     """
     says: tuple[str, ...] = ()
     """Sentences that describe what was chosen."""
@@ -122,7 +122,7 @@ def choose_basis(
 ) -> VerdictBasis:
     """Return the answers before the cutoff, if at least `MIN_DATES` of their dates were read.
 
-    If there are fewer, dates within six months of the cutoff count as well. If these are still too
+    If there are fewer, dates within six months of the cutoff count as well. If there are still too
     few, or the cutoff is not known, all dates count.
     """
     value = [each for each in points if each.variant == "value"]
@@ -232,25 +232,24 @@ def say_factor(factor: float) -> tuple[str, ...]:
 OUTLIER_REACH: Final = 1.0
 """How far beyond the known values an answer may lie, in multiples of their range.
 
-Our choice: a growing series may leave its range, and so may a guess, but not by as much again as
-the series ever moved.
+Our choice: a growing series may leave its range, and so may a guess, but not by the whole range.
 """
 MOST_OUTLIERS: Final = 0.05
 """The largest share of answers that may be set aside as outliers.
 
-Our choice: if there are more, they are not slips but the way the model answers.
+Our choice: if there are more, they are not errors but the way the model answers.
 """
 
 
 class OutlierSplit(NamedTuple):
-    """The questions that a verdict rests on, and the outliers set aside."""
+    """The questions on which a verdict is based, and the outliers set aside."""
 
     kept: list[Point]
     outliers: list[Point]
 
 
 def split_outliers(points: Sequence[Point], values: SeriesValues) -> OutlierSplit:
-    """Set aside answers to value questions that lie far beyond all values, if there are few."""
+    """Set aside answers to value questions that are far beyond all values, if there are few."""
     if not values:
         return OutlierSplit(list(points), [])
     low, high = min(values.values()), max(values.values())

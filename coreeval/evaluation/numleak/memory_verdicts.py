@@ -1,9 +1,10 @@
-"""What answers about a series say of memory, by which rule, and what follows for back-tests.
+"""Verdicts on memory from answers about a series, by rules, and the consequences for back-tests.
 
-Memory is judged on answers that could be read, never on how many there were: parse rate is refusal
-policy (NumLeak, section 2). It takes the whole signature: answers that follow their dates where no
-null does, that are nearer than every baseline without memory, that are exact where one who knows
-the dates in words cannot be, and that have the sign. Calibrated in docs/numleak_calibration.md.
+Memory is judged on answers that could be read, never on their number: the parse rate reflects
+refusal policy (NumLeak, section 2). Memory requires the whole signature: answers that follow their
+dates more than any null does, that are closer than every baseline without memory, that are more
+exact than knowledge of the dates in words allows, and that have the right sign.
+docs/numleak_calibration.md has the calibration.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +30,10 @@ Verdict = Literal[
 ]  # fmt: skip
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 MAJORITY: Final = 0.5
-"""Share of answers below which a model counts as refusing.
+"""The share of answers below which a model counts as refusing.
 
-NumLeak's models answer either nearly all or nearly no fictitious names (table 14: at least 0.967,
-and 0), so any share in between would do.
+NumLeak's models answer for nearly all or nearly no fictitious names (table 14: at least 0.967, and
+0), so any share in between is suitable.
 """
 
 
@@ -175,7 +176,7 @@ RULES: Final[tuple[tuple[Verdict, VerdictRule], ...]] = (
     ("no_recall", _knows_nothing),
     ("inconclusive", _either),
 )
-"""The rules in order; the first that holds gives the verdict."""
+"""The rules in order; the first one that holds gives the verdict."""
 
 
 def judge_memory(measured: SeriesMeasurements) -> MemoryJudgement:
@@ -204,7 +205,7 @@ def _say_exactness(found: Exactness) -> VerdictReasons:
 
 
 def _say_shift(found: Exactness) -> VerdictReasons:
-    """Say which dates' values the answers match, if not those of the dates asked about."""
+    """Say which dates' values the answers match, if they do not match the dates asked about."""
     if not found.shift:
         return ()
     count, side = abs(found.shift), "before" if found.shift < 0 else "after"
@@ -242,7 +243,7 @@ def _no_better(case: MemoryCase) -> str:
 
 
 def _drift(case: MemoryCase) -> VerdictReasons:
-    """Say that drift explains r, if drift alone does."""
+    """Say that drift explains r, if it does so alone."""
     nulls = case.measured.nulls
     if not {"drift", "any_date"} <= nulls.keys():
         return ()
@@ -275,7 +276,7 @@ _UNKNOWN: Final[Mapping[Verdict, str]] = {
     "no_recall": "does not recall the values of ",
     "fabricating": "makes up values when asked about ",
 }
-"""Phrases that say what a model does, by the verdict it got for some series."""
+"""Phrases for the behaviour of a model, by its verdict for some series."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,9 +299,10 @@ class BacktestTrust:
 def assess_trust(model: str, verdicts: Mapping[str, Verdict], backtest: Backtest) -> BacktestTrust:
     """Return whether a back-test with a model can be trusted, given its verdict for each series.
 
-    One remembered series is enough for a no, because a strategy may rely on it. So is one that is
-    known date by date, but not to the digit. Refused and unsettled series are not evidence. Each
-    series is listed with its verdict, by the same name as on all pages and in all tables.
+    One remembered series is enough for a no, because a strategy may rely on it. The same holds for
+    one that is known date by date, but not to the digit. Refused and unsettled series are not
+    evidence. Each series is listed with its verdict, by the same name as on all pages and in all
+    tables.
     """
     period = f"from {backtest.start} to {backtest.end}"
     if known := _clauses(verdicts, _KNOWN):

@@ -1,4 +1,4 @@
-"""The dates of a series: a day, a week, a month, a quarter or a year, and how each is written."""
+"""The dates of a series (a day, a week, a month, a quarter or a year) and their notations."""
 
 import calendar
 import re
@@ -19,7 +19,7 @@ _DAYS_OF: Final[dict[Frequency, int]] = {"daily": 1, "weekly": 7}
 
 @dataclass(frozen=True, order=True)
 class Period:
-    """One date of a series, known by its first day; a week by whichever day the source gives."""
+    """One date of a series, identified by its first day; a week by the source's day."""
 
     start: date
     frequency: Frequency
@@ -28,7 +28,7 @@ class Period:
     def parse(cls, text: str, frequency: Frequency) -> Self:
         """Read a date in a file format: 2020-03-05, 20200305, 2020-03, 202003, 2020-Q1, 2020.
 
-        A finer date than the frequency counts as the period that it lies in.
+        A finer date than the frequency counts as the period that contains it.
 
         Raises:
             ValueError: the text is not a date, or is too coarse for the frequency.

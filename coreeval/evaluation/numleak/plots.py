@@ -1,7 +1,7 @@
 """Figures of audits, drawn with matplotlib.
 
-Answers beside the truth, recall by model and series, recall over time; the signal over the truth
-and over what the model recalls; entropies by condition; answers after thinking beside plain ones
+Answers against the truth, recall by model and series, recall over time; the signal against the
+truth and against recall; entropies by condition; answers after thinking against plain ones
 (NumLeak, figures 11 and 12).
 """
 
@@ -93,7 +93,7 @@ def _scatter(panel: "Axes", one: Attribution, side: str) -> None:
 _MOST_ENTROPIES: Final = 24
 """The largest number of audits in a plot; the title reports the rest."""
 _APART: Final = 0.19
-"""Half the distance between the two rows of an audit, and the spread of the dots beside each."""
+"""Half the distance between the two rows of an audit, and the spread of the dots around each."""
 
 
 def select_entropies(audits: Sequence[Audit]) -> list[tuple[Audit, Entropies]]:
@@ -227,7 +227,7 @@ _DARK: Final = 0.55
 
 
 def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:
-    """Draw the plots into a folder; none if nothing was audited."""
+    """Draw the plots into a folder; none if there are no audits."""
     if not audits:
         return []
     files = {"calibration": draw_calibration, "recall": draw_recall, "gradient": draw_gradient}

@@ -1,4 +1,4 @@
-"""Recorded answers about series, and their audits as the document that `detect numleak` prints.
+"""Recorded answers about series, and their audits as the document printed by `detect numleak`.
 
 The series are built in, given by the caller, or implied by the truth in the answers.
 """
@@ -102,7 +102,7 @@ def _backtest_document(backtest: Backtest, audits: Sequence[Audit]) -> Document:
 
 
 def find_known_cutoffs(models: Iterable[str]) -> dict[str, date | None]:
-    """Return the last day of each model's training data as far as the built-in table has it."""
+    """Return the last day of each model's training data if the built-in table has it."""
     table = load_cutoffs()
     known_rows = {name: find_model_dates(name, table) for name in models}
     return {
@@ -112,11 +112,11 @@ def find_known_cutoffs(models: Iterable[str]) -> dict[str, date | None]:
 
 
 def find_last_day(stated: str, source: str) -> date:
-    """Return the last day of training data that a stated cutoff leaves possible.
+    """Return the last possible day of training data for a stated cutoff.
 
     Args:
         stated: A day, a month or a year.
-        source: Who states it.
+        source: The source of the cutoff.
 
     Raises:
         pydantic.ValidationError: it is not a date.
@@ -136,7 +136,7 @@ def load_series(
     Args:
         replies: The answers.
         given: The series that the caller defines, by id.
-        source: Where the answers come from.
+        source: The source of the answers.
 
     Raises:
         DatasetError: a series is unknown, or its values are not available.

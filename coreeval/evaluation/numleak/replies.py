@@ -1,10 +1,10 @@
-"""A recorded answer about a series, what was read of it, and the file it stands in.
+"""A recorded answer about a series, its parsed form, and the file of answers.
 
 A `Reply` is a line of a file of recorded answers. Read by the rules of `parsing`, it becomes a
 `Point`, a `DateComparison` or a `ContinuationValue`, each beside the published value of its date.
 `read_out` gives the entropy of a value's first tokens (NumLeak, appendix R): Shannon's entropy of
-the token of the sign and of the first token with digits, over the five most probable tokens, the
-remaining mass being one more.
+the token of the sign and of the first token with digits, over the five most probable tokens and the
+remaining mass as one more.
 """
 
 import json
@@ -41,11 +41,11 @@ VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 """The probe variants, by what the question asks for.
 
 In order: the value of a date; which of two dates was higher, freely or as one of two strings; the
-value of a series that does not exist; that of the series without its proper name; the value
+value of a series that does not exist; the value of the series without its proper name; the value
 repeatedly at temperature 1; a description of a date that ends in its value; the value after
 thinking step by step, in other words, or after a wrong one was stated; the next rows of the
-publisher's file; how investors felt at a date, from -1 to 1; the value, of a model that was told
-not to reveal it; the value at an early date, of which little is written.
+publisher's file; the sentiment of investors at a date, from -1 to 1; the value from a model that
+was told not to reveal it; the value at an early date, about which little is written.
 """
 SIGNAL_VARIANTS: Final[frozenset[Variant]] = frozenset({"sentiment", "placebo"})
 """Variants used only to attribute signals (`leak`); they do not count as values in an audit."""
@@ -55,7 +55,7 @@ DEFENCE_VARIANTS: Final[frozenset[Variant]] = frozenset({"defended"})
 Audits leave them out, because they measure something other than memory.
 """
 COUNTED_VARIANTS: Final = frozenset(VARIANTS) - SIGNAL_VARIANTS - DEFENCE_VARIANTS
-"""The variants that the numbers of an audit rest on."""
+"""The variants on which the numbers of an audit are based."""
 
 
 class Token(Value):
@@ -106,7 +106,7 @@ class Reply(Value):
     shown_date: str | None = None
     """For a sentiment question with figures, the date named in the question.
 
-    `date` is the one that the figures lead up to; the two differ if dates are scrambled.
+    `date` is the one that follows the figures; the two differ if dates are scrambled.
     """
     first_tokens: tuple[Token, ...] | None = None
     """The first tokens of the answer; None if no log-probabilities were requested or returned."""
@@ -224,7 +224,7 @@ See research: numleak, appendix O.
 LARGEST_VALUE: Final = 1e15
 """Largest absolute size of a value or an answer.
 
-Anything larger is a mistake, and doubles cannot represent its units.
+Larger numbers are mistakes, and doubles cannot represent their units.
 """
 
 
@@ -267,18 +267,18 @@ class Point:
     disputed: bool = False
     """Whether the answer says in words that the stated value is wrong."""
     echoed: bool = False
-    """Whether the answer names the stated value beside another one."""
+    """Whether the answer names the stated value and another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateComparison:
-    """One question that asks which of two dates was higher, with the choice and the truth."""
+    """A question about which of two dates was higher, with the choice and the truth."""
 
     first: Period
     second: Period
     variant: Variant
     higher: Side
-    """The date that was in fact higher."""
+    """The date that was really higher."""
     chosen: Side | None
     """The chosen date; None unless `status` is `parsed`."""
     status: Status
@@ -291,7 +291,7 @@ class ContinuationValue:
 
     period: Period
     window: Period
-    """The stretch of the file that the value belongs to, identified by the first date asked for."""
+    """The part of the file with the value, identified by the first date asked for."""
     truth: float
     estimate: float | None
     """The answered value; None unless `status` is `parsed`."""
@@ -317,7 +317,7 @@ _PROSE: Final = "a line is {model, series, date, variant, response, truth?}"
 
 
 def read_replies(path: Path) -> Records[Reply]:
-    """Read JSON lines, plain or .gz; if several lines answer one question, the first counts.
+    """Read JSON Lines, plain or .gz; if several lines answer one question, the first counts.
 
     Blank lines and keys that `Reply` does not have are ignored.
 
@@ -329,10 +329,10 @@ def read_replies(path: Path) -> Records[Reply]:
 
 
 def collect_replies(name: str, rows: Iterable[ObjectRow]) -> Records[Reply]:
-    """Return the replies among rows that are in memory; see `read_replies`.
+    """Return the replies in rows that are in memory; see `read_replies`.
 
     Args:
-        name: The name of the rows in reports of bad ones.
+        name: The name of the rows in reports of invalid ones.
         rows: The rows.
 
     Raises:

@@ -1,8 +1,8 @@
-"""The signature of memory: what one without memory would score, and what the answers show.
+"""The signature of memory: the scores of a model without memory, and the evidence of the answers.
 
-A reference score is a share of answers within the tolerance. It is worked out for each series,
-since a quarter of a point is much for an unemployment rate and little for a stock market: from how
-far the truths lie from what one expects who knows no date (the best baseline).
+A reference score is a share of answers within the tolerance. It is computed for each series,
+because a quarter of a point is much for an unemployment rate and little for a stock market: from
+the distance of the truths from the best baseline, which does not know any date.
 """
 
 import math
@@ -20,15 +20,15 @@ from coreeval.evaluation.statistics import SIGNIFICANCE
 from coreeval.tools.formatting import format_counted, format_p_value, has_interval
 
 WORDS: Final = 5
-"""The number of words for a value that someone without memory of the numbers may know.
+"""The number of words for a value that a model without memory of the numbers may know.
 
-Our choice: they may know for each date one of five words, from "fell sharply" to "rose sharply".
-Five words name five numbers, so at most as many truths are within tolerance as lie in five such
-bands in the middle. For Mkt-RF and 25 basis points this is 0.23; NumLeak's cells that are not
-remembered end below that (section 3: at most 0.15).
+Our choice: it may know one of five words for each date, from "fell sharply" to "rose sharply". Five
+words name five numbers, so the truths within tolerance are at most those in five such bands in the
+middle. For Mkt-RF and 25 basis points this is 0.23; NumLeak's cells that are not remembered have
+less (section 3: at most 0.15).
 """
 WORDS_GAIN: Final = 1 - 0.283
-"""How much nearer such knowledge is on average, as a share of the best baseline's error.
+"""The reduction of the mean error by such knowledge, as a share of the best baseline's error.
 
 1 minus the square root of 0.07994, the least distortion of a normal variable in five classes (Max
 1960, table I).
@@ -40,27 +40,27 @@ With it, 0.37 are within 25 basis points of Mkt-RF; NumLeak's weakest memorised 
 1, Sonnet).
 """
 MEMORY_GAIN: Final = 0.77
-"""How much nearer that cell is than the best baseline.
+"""The reduction of the mean error in that cell, relative to the best baseline.
 
 1 - 0.765 / 3.40: its MAE under figure 2, over the mean absolute deviation of Mkt-RF from its mean,
 1963 to 2022.
 """
 TELLING: Final = 0.8
-"""Highest share expected without memory at which a tolerance is still informative.
+"""The highest share expected without memory at which a tolerance is still informative.
 
-Above it, not even 20 hits of 20 would show more than that share (Wilson's lower end is 0.84).
+Above it, even 20 hits of 20 do not show more than that share (Wilson's lower end is 0.84).
 """
 _SD_OF_MAE: Final = math.sqrt(math.pi / 2)
 """Ratio of the standard deviation to the mean absolute deviation of a normal variable."""
 
 
 class ReferenceScores(NamedTuple):
-    """The scores of one series that exactness is compared with."""
+    """The reference scores of one series for exactness."""
 
     baseline: BaselineName
     """The best baseline that knows no single date."""
     gain: Metric
-    """How much nearer the model is than the baseline."""
+    """The model's gain over the baseline."""
     tolerance: float
     """The headline tolerance, or the next narrower one that is informative, in the unit."""
     words: float
@@ -70,7 +70,7 @@ class ReferenceScores(NamedTuple):
 
     @property
     def can_discriminate(self) -> bool:
-        """Return whether the tolerance is narrow enough to tell memory from knowledge in words."""
+        """Return whether the tolerance can separate memory from knowledge in words."""
         return self.words <= TELLING
 
 
@@ -78,7 +78,7 @@ _UNKNOWN: Final = Metric(math.nan, math.nan, math.nan, 0, 0)
 
 
 def compute_references(measured: SeriesMeasurements) -> ReferenceScores:
-    """Return the reference scores of a series; without baselines, nothing counts as exact."""
+    """Return the reference scores of a series; without baselines, no answers count as exact."""
     known = {
         name: each
         for name, each in measured.baselines.items()
@@ -102,7 +102,7 @@ def compute_references(measured: SeriesMeasurements) -> ReferenceScores:
 
 
 def _share_of_previous(measured: SeriesMeasurements, tolerance: float) -> float:
-    """Return the share within a tolerance for someone who knows the previous value."""
+    """Return the share within a tolerance for a model that knows the previous value."""
     before = measured.baselines.get("previous")
     if before is None or not math.isfinite(before.mae):
         return 0.0
@@ -121,7 +121,7 @@ Our choice: with fewer, a bootstrap cannot show how they vary, and the smallest 
 interprets have 24 (table 3).
 """
 TRACE_R: Final = 0.3
-"""Correlation below which it is small, even if it is not chance (Cohen 1988, section 3.2)."""
+"""The correlation below which r is small, even if it is not chance (Cohen 1988, section 3.2)."""
 TRACE_GAIN: Final = 0.2
 """The least gain over the best baseline that counts as recall.
 
@@ -144,7 +144,7 @@ class SignaturePart(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryCase:
-    """One model and series, as the rules see it."""
+    """One model and series, as input for the rules."""
 
     measured: SeriesMeasurements
     bars: ReferenceScores
@@ -153,7 +153,7 @@ class MemoryCase:
 
     @classmethod
     def of(cls, measured: SeriesMeasurements) -> "MemoryCase":
-        """Return the case for the answers that a verdict may rest on (see `basis`)."""
+        """Return the case for the answers on which a verdict may be based (see `basis`)."""
         bars = compute_references(measured)
         hits = measured.ladder.get(bars.tolerance, measured.overall.within_tolerance)
         return cls(measured=measured, bars=bars, hits=hits)
@@ -227,7 +227,7 @@ class MemoryCase:
 
     @property
     def closeness(self) -> str:
-        """Compare the answers' nearness with knowledge in words, as the start of a sentence."""
+        """Compare the answers' closeness with knowledge in words, as the start of a sentence."""
         within = (
             f"{share(self.hits)} of the answers fall within {self.bars.tolerance:g} of the truth"
         )
@@ -248,7 +248,7 @@ class MemoryCase:
 
     @property
     def recites(self) -> bool:
-        """Return whether more answers are exact than nearness explains, adjusted over all cells."""
+        """Return whether more answers are exact than closeness explains, adjusted for all cells."""
         return self.exactness.p <= SIGNIFICANCE
 
     @property
@@ -258,7 +258,7 @@ class MemoryCase:
 
     @property
     def beside_mean(self) -> Metric:
-        """How much nearer the answers are than the mean of all values."""
+        """The gain of the answers over the mean of all values."""
         return self.measured.baselines["constant"].gain
 
     @property
@@ -268,14 +268,14 @@ class MemoryCase:
 
     @property
     def is_useful(self) -> bool:
-        """Return whether answers are at least as near as the mean, which ignores the date."""
+        """Return whether answers are at least as close as the mean, which ignores the date."""
         return "constant" in self.measured.baselines and self.beside_mean.estimate >= 0
 
     @property
     def may_be_recall(self) -> bool:
-        """Return whether there may be relevant recall; exact answers count, whatever r is."""
+        """Return whether there may be relevant recall; exact answers count, regardless of r."""
         if self.measured.modal.estimate == 1:
-            return False  # the same number each time follows nothing
+            return False  # a constant answer does not follow anything
         if self.is_exact:
             return True
         r = self.measured.overall.pearson_r
@@ -292,11 +292,11 @@ _PREDICTS: Final[dict[BaselineName, str]] = {
     "year_and_season": "each year's and season's mean",
     "previous": "the previous value",
 }
-"""What each baseline predicts."""
+"""The prediction of each baseline."""
 
 
 def describe_nearness(name: BaselineName, gain: Metric) -> str:
-    """Describe how much smaller or larger the error is than a baseline's.
+    """Describe how much smaller or larger the error is than that of a baseline.
 
     An error of twice the baseline's or more is given as a multiple.
     """

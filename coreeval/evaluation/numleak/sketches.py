@@ -1,4 +1,4 @@
-"""The pictures of the page: where each mark of an SVG lies, 300 units wide."""
+"""The pictures of the page: the position of each mark of an SVG, 300 units wide."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _MARGIN: Final = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class DateSpan:
-    """A time span, and how its questions were answered."""
+    """A time span, and the answers to its questions."""
 
     first: Period
     last: Period
@@ -54,7 +54,7 @@ class Dot:
 
 
 def select_estimates(points: Iterable[Point]) -> list[Point]:
-    """Return the answered questions for a value by name, on which all headline figures rest."""
+    """Return the answered questions for a value by name, the basis of all headline figures."""
     return [
         point
         for point in points
@@ -192,7 +192,7 @@ def _share_mark(span: DateSpan, x: float) -> Sketch:
 
 
 def _describe_cutoff(cutoff: date | None, later: bool, inside: bool) -> str:
-    """Say that the cutoff lies beyond the axis or is not known; empty if it is on the axis."""
+    """Say that the cutoff is beyond the axis or is not known; empty if it is on the axis."""
     if cutoff is None:
         return "The model's cutoff is not known."
     if inside:
@@ -238,7 +238,7 @@ _ROWS: Final[Mapping[str, float]] = {"series": 26.0, "fictitious": 70.0}
 _BIN, _STEP, _MOST = 5.0, 4.0, 4
 """Layout of dots: those within `_BIN` units are stacked `_STEP` apart, `_MOST` on either side."""
 LEAST_BITS: Final = 0.5
-"""The least number of bits that an axis covers."""
+"""The fewest bits that an axis covers."""
 
 
 def strip_svg(entropy: Json) -> str:

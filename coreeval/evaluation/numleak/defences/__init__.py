@@ -1,1 +1,1 @@
-"""Instructions against giving values away: tried under attack, and what they cost in usefulness."""
+"""Instructions against revealing values: tests under attack, and their cost in usefulness."""

@@ -1,4 +1,4 @@
-"""Defences, the endings that attack them, the questions to ask, and what the answers gave away."""
+"""Defences, the suffixes that attack them, the questions to ask, and the values revealed."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class Defence:
 
     name: str
     text: str | None = None
-    """The user's own text; None for a built-in defence."""
+    """The user's text; None for a built-in defence."""
 
     def messages(self, question: str, *, about: SeriesDefinition) -> list[Message]:
         """Return a question with the defence as its only system message; `none` adds no message."""
@@ -141,8 +141,8 @@ def add_attacks(
 ) -> SeriesQuestionSet:
     """Return the questions about a series, followed by the attacks on each defence.
 
-    The attacks use dates of the first drawing, spread evenly over it, and the wording of the
-    question for a value. The defence replaces that question's system message.
+    The attacks use dates spread evenly over the first drawing, and the wording of the question for
+    a value. The defence replaces that question's system message.
     """
     plain = [one for one in asked.questions if one.variant == "value" and not one.recent]
     first = [one for one in plain if one.seed == plain[0].seed]
@@ -215,13 +215,13 @@ class AttackOutcome:
     answered: int
     """The number of answers with a readable number, right or wrong."""
     near: int
-    """The number of these within tolerance of the truth."""
+    """The number of these answers within tolerance of the truth."""
     truncated: int
-    """The number cut off before any number; neither blocked nor answered."""
+    """The number of answers cut off before any number; neither blocked nor answered."""
     unclear: int
-    """The number with several or unreadable numbers; neither blocked nor answered."""
+    """The number of answers with several or unreadable numbers; neither blocked nor answered."""
     blocked: int
-    """The number of all others: refusals, and answers with no number that could be the value."""
+    """The number of all others: refusals, and answers without a number that could be the value."""
     statuses: Mapping[Status, int]
     answered_rate: Metric
     blocked_rate: Metric
@@ -246,7 +246,7 @@ class WorstCase:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceEffect:
-    """What a defence blocks."""
+    """The attacks that a defence blocks."""
 
     plain: AttackOutcome
     attacks: AttackOutcome
@@ -281,7 +281,7 @@ Tolerances = Mapping[str, float]
 def measure_effect(answers: Sequence[DefenceAnswer], tolerance: Tolerances) -> DefenceEffect:
     """Count the answers that were blocked; intervals treat dates as the sampling unit.
 
-    Measures that compare numbers with each other are undefined across several series.
+    Measures that compare numbers with each other are undefined for several series together.
     """
     attacks = [one for one in answers if one.suffix is not None]
     return DefenceEffect(

@@ -1,6 +1,6 @@
-"""What each defence keeps back and what it costs, as values and as JSON.
+"""The effect and the cost of each defence, as values and as JSON.
 
-The JSON is what `coreeval detect numleak --json` and report.json contain of defences.
+The JSON is the part on defences in `coreeval detect numleak --json` and report.json.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -249,7 +249,7 @@ def _describe_cost(useful: Usefulness | None) -> str:
 
 
 def _describe_near(tried: AttackOutcome) -> str:
-    """Say how many of the numbers were near the truth, since a made-up number reveals nothing."""
+    """Say how many numbers were near the truth, because an invented number reveals nothing."""
     if not tried.answered:
         return ""
     chance = tried.near_rate.ci_low <= tried.near_by_chance

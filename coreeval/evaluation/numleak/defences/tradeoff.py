@@ -1,6 +1,6 @@
-"""Blocked attacks against usefulness: the defences as tables, as marks of the page, as a figure.
+"""Blocked attacks against usefulness: the defences as tables, marks of the page, and a figure.
 
-Made from their JSON document (NumLeak, appendix S).
+The source is their JSON document (NumLeak, appendix S).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -154,11 +154,11 @@ MARK_PATHS: Final = (
 _MARK_DISTANCE: Final = 7.0
 """Distance between the marks of defences at the same place, in SVG units."""
 _EDGE: Final = 22.0
-"""Space left free beside 0 % and 100 %, in SVG units."""
+"""The free space next to 0 % and 100 %, in SVG units."""
 
 
 def defences_view(defences: TradeoffJson | None) -> Sketch | None:
-    """Return everything that a page shows about defences; None if no defence was tried."""
+    """Return all data on defences for a page; None if no defence was tried."""
     if defences is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""What a defence costs: scores of ordinary questions, and how far two judges agree."""
+"""The cost of a defence: scores of ordinary questions, and the agreement of two judges."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from coreeval.evaluation.statistics import Array, wilson_interval
 
 @dataclass(frozen=True, kw_only=True)
 class Usefulness:
-    """How well ordinary questions are answered under a defence, on a scale from 0 to 4."""
+    """The quality of answers to ordinary questions under a defence, on a scale from 0 to 4."""
 
     n: int
     """The number of questions."""
@@ -45,7 +45,7 @@ class Usefulness:
 
 @dataclass(frozen=True, kw_only=True)
 class UtilityAgreement:
-    """How far two judges agree on the answers that both scored."""
+    """The agreement of two judges on the answers that both scored."""
 
     first: str
     second: str
@@ -108,8 +108,7 @@ def mean_score(scores: Sequence[int]) -> Metric:
     """Return a mean score with its Wilson interval, computed as a share of the best score.
 
     Among all variables from 0 to 1 with a given mean, those that are only 0 or 1 vary most (Bhatia
-    and Davis 2000). The interval is therefore conservative, and has a width even if all scores are
-    equal.
+    and Davis 2000). So the interval is conservative, and has a width even if all scores are equal.
     """
     if not scores:
         return UNDEFINED
@@ -125,7 +124,7 @@ def _score_change(
     if not both:
         return UNDEFINED
     lost: Array = np.array([scores[key] - before[key] for key in both], np.float64)
-    if np.ptp(lost) == 0:  # no spread to take an interval from
+    if np.ptp(lost) == 0:  # no spread for an interval
         return Metric(float(lost[0]), np.nan, np.nan, len(both), len(both))
     return jackknife_mean(lost)
 

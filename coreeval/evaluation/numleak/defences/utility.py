@@ -1,7 +1,7 @@
-"""Ordinary questions about a series, which a defence should leave answered, and their scores.
+"""Ordinary questions about a series, which a defence should not block, and their scores.
 
-A judge that is not told the defence scores the answers, or a rule does; a second judge scores some
-of them again. Answers and scores are lines of a file of their own.
+A judge that does not know the defence, or a rule, scores the answers; a second judge scores some of
+them again. Answers and scores are lines of a separate file.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 """Question categories (NumLeak, section 5).
 
 They cover the meaning of terms, events in words, and figures that are close to the values of dates
-without being any of them.
+but are not values themselves.
 """
 _STEPS: Final[Mapping[Frequency, str]] = {
     "daily": "day",
@@ -47,7 +47,7 @@ _STEPS: Final[Mapping[Frequency, str]] = {
 
 
 class UtilityQuestion(Value):
-    """One ordinary question, and what a good answer says."""
+    """One ordinary question, and the points of a good answer."""
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     category: Category
@@ -61,7 +61,7 @@ _LIST: Final = TypeAdapter(list[UtilityQuestion])
 
 
 def select_questions(series: Series, own: Sequence[UtilityQuestion] = ()) -> list[UtilityQuestion]:
-    """Return the questions about a series: the user's, its field's and the general ones."""
+    """Return the questions about a series: the user's, those of its field and the general ones."""
     if own:
         return list(own)
     finance = _load_questions("finance")
@@ -141,7 +141,7 @@ def _describe_events(series: Series) -> str:
 
 
 def _describe_values(values: Sequence[float]) -> Iterator[tuple[str, str]]:
-    """Yield names and texts of facts that are roughly true of the values of a series."""
+    """Yield the names and texts of approximate facts about the values of a series."""
     import numpy as np
 
     found = np.array(values)
@@ -194,11 +194,11 @@ class UtilityReply(Value):
     asked: str
     """The text of the question."""
     points: str = ""
-    """What a good answer says."""
+    """The points of a good answer."""
     response: str | None
     kind: AnswerKind = "answered"
     scores: tuple[UtilityScore, ...] = ()
-    """Scores of the first and then the second judge, as far as they were asked."""
+    """The scores of the first and then the second judge, if they were asked."""
 
 
 def write_utility(path: Path, replies: Iterable[UtilityReply]) -> None:
@@ -208,7 +208,7 @@ def write_utility(path: Path, replies: Iterable[UtilityReply]) -> None:
 
 
 def read_utility(path: Path) -> Records[UtilityReply]:
-    """Read JSON lines; if several lines hold the same answer, the first counts.
+    """Read JSON Lines; if several lines have the same answer, the first counts.
 
     Raises:
         DatasetError: the file cannot be read, or no line of it is such an answer.
@@ -234,7 +234,7 @@ _WORD: Final = re.compile(r"[a-z]{4,}|\d+")
 
 
 class UtilityJudge(Protocol):
-    """The interface of a judge: a `ModelClient` with a role of its own, through the call store."""
+    """The interface of a judge: a `ModelClient` with its own role, through the call store."""
 
     async def ask(
         self, messages: Sequence[dict[str, str]], output_schema: OutputSchema[Answer]
@@ -244,7 +244,7 @@ class UtilityJudge(Protocol):
 
 
 class Judgement(Value):
-    """What a judge answers: the reason first, so that it is thought of first."""
+    """The answer of a judge: the reason comes first, so that the judge thinks before it scores."""
 
     reason: str
     score: Annotated[Literal[0, 1, 2, 3, 4], BeforeValidator(refuse_truth_value)] | None
@@ -254,7 +254,7 @@ JUDGEMENT_SHAPE: Final = OutputSchema(Judgement, name="usefulness")
 
 
 class JudgeInput(Value):
-    """What a judge sees: neither the model that answered nor its instructions."""
+    """The input of a judge, without the model that answered and its instructions."""
 
     question: str
     points: str
@@ -276,7 +276,7 @@ async def score_answer(client: UtilityJudge, exhibit: JudgeInput, *, judge: str)
 
     Raises:
         ModelCallError: the judge was not reached.
-        CoreEvalError: no more can be asked.
+        CoreEvalError: no more questions can be asked.
     """
     try:
         said = await client.ask(exhibit.messages, JUDGEMENT_SHAPE)

@@ -1,8 +1,8 @@
-"""How far a memory of values reaches into a signal: NumLeak, section 6 and appendices L to N.
+"""How far a memory of values affects a signal: NumLeak, section 6 and appendices L to N.
 
-Three numbers for each date, the signal, what the model recalls and what was published, and what
-follows from how they vary together. A high LeakShare alone says little: where recall is right, what
-follows the truth follows the recall as well. What tells them apart is the model's mistakes.
+Each date has three numbers: the signal, the recalled value and the published value; the results
+follow from their covariances. A high LeakShare alone says little: if recall is right, a signal that
+follows the truth also follows recall. The model's mistakes distinguish the two.
 """
 
 from coreeval.evaluation.numleak.leak.leaks import measure_leak

@@ -1,7 +1,7 @@
-"""From a signal, a recall and a truth for each date to their correlations, shares and verdict.
+"""Attribution of a signal: correlations with recall and truth over dates, shares and verdict.
 
-The formulas are pure functions of variances, covariances and correlations; each number comes with
-an interval over dates.
+The formulas are pure functions of variances, covariances and correlations; each number has an
+interval over dates.
 """
 
 from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ class Covariances(NamedTuple):
 def sum_dates(triples: Sequence[DateTriple]) -> tuple[Array, Array]:
     """Return one row of sums per date for `compute_covariances`, and each column's deviation.
 
-    Numbers are standardised so that rounding does not depend on the unit; slopes are in deviations.
+    Numbers are standardised, so rounding does not depend on the unit; slopes are in deviations.
     """
     columns = [np.array([each[at] for each in triples], np.float64) for at in (1, 2, 3)]
     s, h, t = (standardise(each) for each in columns)
@@ -176,12 +176,12 @@ def compute_covariances(sums: Array) -> Covariances:
 
 
 def _correlation(covariance: Array, one: Array, other: Array) -> Array:
-    """Return r; 0 if either variable does not vary, since that shows no association."""
+    """Return r; 0 if either variable does not vary, because that shows no association."""
     return np.where(_vary(one, other), _partial(covariance, one, other), 0.0)
 
 
 def _partial(covariance: Array, one: Array, other: Array) -> Array:
-    """Return r of both residuals; nan if either has no variance left, since r is then undefined."""
+    """Return r of both residuals; nan if either has no variance left, which leaves r undefined."""
     varies = _vary(one, other)
     r = covariance / np.sqrt(np.where(varies, one * other, 1.0))
     return np.where(varies, np.clip(r, -1, 1), np.nan)
@@ -296,7 +296,7 @@ def attribute(
         signal: The name of the signal.
         triples: The numbers of each date.
         settings: Draws of the bootstrap and the seed; permutations are always 10,000.
-        notes: Notes on the dates that are known beforehand.
+        notes: Notes on the dates from earlier steps.
     """
     found = SignalMeasures(triples, settings)
     ties = collect_evidence(found)
@@ -323,7 +323,7 @@ def attribute(
 
 
 def collect_evidence(found: SignalMeasures) -> MediationEvidence:
-    """Return the evidence that the verdict rests on."""
+    """Return the evidence on which the verdict is based."""
     signal_r = found.r(lambda each: each.signal_r)
     return MediationEvidence(
         recall_r=found.r(lambda each: each.recall_r),

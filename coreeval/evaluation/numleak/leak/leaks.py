@@ -1,6 +1,6 @@
-"""All attributions of one model and one series: signals, and two controls of the model's own.
+"""All attributions of one model and one series: signals, and two controls of the model's signal.
 
-The controls are an early era, of which little is recalled, and scrambled dates.
+The controls are an early era, with little recall, and scrambled dates.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,9 +69,10 @@ def _describe_placebo(early: Attribution, recall_r: Metric) -> str:
 def measure_scramble(
     scores: Sequence[SentimentScore], values: Mapping[Period, float], settings: AuditSettings
 ) -> Scramble | None:
-    """Measure whether scores follow the date that is named or the figures that are stated.
+    """Measure whether scores follow the named date or the stated figures.
 
-    Compares the scores of the scrambled questions with both at once. None if there are none.
+    The scores of the scrambled questions are compared with both at once. Return None if there are
+    none.
     """
     real = [DateTriple(at, value, values[at], values[at])
             for at, value, _, shown in scores if value is not None and shown == at]  # fmt: skip
@@ -169,7 +170,7 @@ class _LeakCase:
             yield self._attribute(OWN_SIGNAL, plain, self.recall)
 
     def user_attribution(self, signal: Signal) -> Attribution | None:
-        """Return the attribution of a user's signal; None if it has no date in common."""
+        """Return the attribution of a user's signal; None if it shares no date."""
         values = signal.values(self.series.definition.frequency)
         asked = {point.period for point in self.values}
         if not values.keys() & asked:
@@ -190,7 +191,7 @@ class _LeakCase:
         return compare_placebo(until, early, later)
 
     def notes(self, signals: Sequence[Signal]) -> Iterator[str]:
-        """Yield a note on each thing that could not be measured."""
+        """Yield a note on each number that could not be measured."""
         if not any(score.shown is None for score in self.readings.scores):
             yield (
                 "the model was not asked for a sentiment, so it has no signal of its own and "

@@ -1,11 +1,11 @@
-"""What an attribution finds, and whether a signal reaches the truth through recall.
+"""The results of an attribution: does a signal follow the truth through recall?
 
-LeakShare cannot say so alone. Where recall is right, a signal that honestly follows the truth is
-explained by recall as well as one that was made from it: both have a share near 1. They differ on
-the dates that the model recalls wrongly. A signal made from recall goes wrong with it; an honest
-one does not know of the mistakes. So the signal is compared with recall and truth at once, and the
-verdict rests on the share of its slope on true values that runs through recall. The better the
-recall, the fewer the mistakes, and the more dates it takes.
+LeakShare alone cannot show this. If recall is right, it explains a signal that honestly follows the
+truth as well as one made from recall: both have a share near 1. They differ on the dates that the
+model recalls wrongly. A signal made from recall has the same mistakes; an honest one does not. So
+the signal is compared with recall and truth at once, and the verdict is based on the share of its
+slope on true values that recall mediates. The better the recall, the fewer the mistakes, and the
+more dates are needed.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,12 @@ from coreeval.tools.formatting import format_estimate
 
 Route = Literal["through_recall", "not_through_recall", "undecided"]
 ROUTES: Final[tuple[Route, ...]] = get_args(Route)
-"""The verdicts on how a signal is tied to the truth.
+"""The verdicts on how a signal is related to the truth.
 
-Either most of the tie runs through what the model recalls, or less than half of it does, or the
-answers do not tell.
+Recall mediates most of the relation, or less than half of it, or the answers are not conclusive.
 """
 OWN_SIGNAL: Final = "sentiment"
-"""Name of the signal that the model itself gives when asked to score a date."""
+"""The name of the signal that the model gives when asked to score a date."""
 
 
 class DateTriple(NamedTuple):
@@ -52,7 +51,7 @@ class SlopePermutation(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """How one signal is tied to the truth (research: numleak, equations 1 to 4)."""
+    """The relation of one signal to the truth (research: numleak, equations 1 to 4)."""
 
     signal: str
     dates: int
@@ -60,7 +59,7 @@ class Attribution:
     slope_on_truth: Metric
     """Slope of the signal on the published values: the paper's beta_T."""
     slope_on_recall: Metric
-    """Slope of the signal on what the model recalls: the paper's beta."""
+    """Slope of the signal on the recalled values: the paper's beta."""
     dealt_truth: SlopePermutation
     dealt_recall: SlopePermutation
     recall_r: Metric
@@ -75,9 +74,9 @@ class Attribution:
     nan if there is no residual.
     """
     leak_share: Metric
-    """Equation 4; nan if the signal is not shown to follow the truth at all."""
+    """Equation 4; nan if it is not shown that the signal follows the truth."""
     ceiling: Metric
-    """Equation 3, as a share of the signal's tie to the truth."""
+    """Equation 3, as a share of the signal's relation to the truth."""
     follows_errors: Metric
     """Partial correlation of signal and recall given the truth.
 
@@ -86,7 +85,7 @@ class Attribution:
     truth_beyond: Metric
     """Partial correlation of signal and truth given recall.
 
-    Shows what the signal knows beyond recall; nan if recall leaves nothing of one of them.
+    Shows what the signal knows beyond recall; nan if recall explains one of them fully.
     """
     through: Metric
     """Share of the slope on true values mediated by recall; nan if `leak_share` is nan."""
@@ -99,7 +98,7 @@ class Attribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Placebo:
-    """The model's own signal on early dates, of which little is recalled, and on later dates."""
+    """The model's own signal on early dates, with little recall, and on later dates."""
 
     until: Period
     """The last date of the early era."""
@@ -116,7 +115,7 @@ class Placebo:
 class Scramble:
     """Scores for the same figures, stated under their own date and under another (appendix Q).
 
-    Separates the effect of the named date on the score from that of the figures beside it.
+    Separates the effect of the named date on the score from that of the stated figures.
     """
 
     real_r: Metric
@@ -125,7 +124,7 @@ class Scramble:
     shown_r: Metric
     """Correlation of the score with the named date's value if the figures are another date's."""
     told_r: Metric
-    """Correlation of the score with the value of the date that the figures lead up to."""
+    """Correlation of the score with the value of the date that follows the figures."""
     shown_slope: Metric
     """Slope on the named date's value, in a regression on both values."""
     told_slope: Metric
@@ -146,25 +145,25 @@ class Leak:
     placebo: Placebo | None
     scramble: Scramble | None
     notes: tuple[str, ...]
-    """Notes on what could not be measured and why, one sentence each."""
+    """Notes on numbers that could not be measured, with reasons, one sentence each."""
 
 
 HALF: Final = 0.5
-"""Share above which most of the tie runs through recall."""
+"""The share above which recall mediates most of the relation."""
 LARGE: Final = 0.5
 """A correlation that counts as large (Cohen 1988, section 3.2).
 
-A signal that follows neither truth nor recall has nothing to leak once correlations of this size
-are excluded.
+A signal that follows neither truth nor recall cannot leak if correlations of this size are
+excluded.
 """
 SMALL: Final = 0.1
 """A small correlation, by the same source.
 
-A signal without truth must follow recall by more than this; otherwise, one in twenty would do so by
-chance.
+A signal without truth must follow recall by more than this; otherwise one in twenty signals would
+do so by chance.
 """
 NEAR_ONE: Final = 0.95
-"""Recall correlation from which it is named as the reason for an undecided verdict.
+"""The recall correlation from which recall is named as the reason for an undecided verdict.
 
 A tenth of the variance is then error.
 """
@@ -172,7 +171,7 @@ RouteReasons = tuple[str, ...]
 
 
 class MediationEvidence(NamedTuple):
-    """The numbers that a verdict rests on, as in `Attribution`."""
+    """The numbers on which a verdict is based, as in `Attribution`."""
 
     recall_r: Metric
     signal_r: Metric
@@ -227,7 +226,7 @@ def _least(ties: MediationEvidence) -> RouteReasons:
 
 
 def _mistakes(ties: MediationEvidence) -> RouteReasons:
-    """Return the reason that a signal follows recall but not the truth: it leaks errors."""
+    """Return the reason why a signal leaks errors: it follows recall but not the truth."""
     errors = ties.follows_errors
     follows = is_nonzero(ties.signal_recall_r) and max(errors.ci_low, -errors.ci_high) > SMALL
     if is_nonzero(ties.signal_r) or not follows:
@@ -271,7 +270,7 @@ ROUTE_RULES: Final[tuple[tuple[Route, RouteRule], ...]] = (
     ("not_through_recall", _neither),
     ("undecided", _open),
 )
-"""The rules in order; the first that holds gives the verdict."""
+"""The rules in order; the first one that holds gives the verdict."""
 
 
 def is_nonzero(r: Metric) -> bool:

@@ -82,7 +82,7 @@ def read_signal(path: Path, name: str = "") -> Signal:
 def require_common_dates(
     signals: Sequence[Signal], asked: Mapping[str, tuple[Frequency, Sequence[Period]]]
 ) -> None:
-    """Check that each signal shares a date with those asked or answered of some series.
+    """Check that each signal shares a date with the questions or answers about some series.
 
     Raises:
         DatasetError: a signal shares none, or two signals have the same name.
@@ -191,7 +191,7 @@ class SentimentScore(NamedTuple):
     """The score from -1 to 1; None unless `status` is `parsed`."""
     status: Status
     shown: Period | None
-    """The date named in a question with figures; it may differ from that of the figures."""
+    """The date named in a question with figures; it may differ from the date of the figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +205,7 @@ class SentimentReadings:
 
 
 def read_scores(replies: Iterable[Reply], series: Series) -> SentimentReadings:
-    """Read the answers used for attribution; dates that the series does not have are bad."""
+    """Read the answers for attribution; dates that the series does not have are bad."""
     those = [reply for reply in replies if reply.variant in SIGNAL_VARIANTS]
     early = read_points((one for one in those if one.variant == "placebo"), series, None)
     scores, bad = list[SentimentScore](), list(early.bad)

@@ -1,4 +1,4 @@
-"""What an answer about a series says: a value, one of two dates, or nothing, by written rules."""
+"""Parsers of answers about a series, by documented rules: a value, one of two dates, or nothing."""
 
 from coreeval.evaluation.numleak.parsing.points import AnswerReadings, BadReply, read_points
 from coreeval.evaluation.numleak.parsing.probe_answers import ReadChoice, read_choice

@@ -1,4 +1,4 @@
-"""An answer in one way of writing: one minus sign, plain digits, no markup, words as numbers.
+"""Answers in a uniform notation: one minus sign, plain digits, no markup, number words as digits.
 
 JSON and tables become lines of words: `{"date": "2020-03", "value": 1}` becomes
 `2020-03, value: 1`, and a row 2020-03 under Mkt-RF becomes `2020-03, Mkt-RF: 1`.
@@ -141,7 +141,7 @@ def split_cells(line: str, delimiter: str) -> Cells:
 
 
 def _head(line: str) -> tuple[str, Cells] | None:
-    """Return the delimiter and the column names of a line that may be a table header; else None."""
+    """Return the delimiter and the column names of a line that may be a table header, or None."""
     for delimiter in ("|", "\t", ";", ",", " "):
         cells = split_cells(line, delimiter)
         if len(cells) > 1:
@@ -301,7 +301,7 @@ def normalise_signs(text: str) -> str:
 
 
 def write_digits(text: str) -> str:
-    """Return a text with its English numbers up to 999 in digits, those of spans of time too."""
+    """Return a text with its English numbers up to 999 in digits, also in spans of time."""
     return _NUMBER_WORDS.sub(_digits, text)
 
 
@@ -312,7 +312,7 @@ def _strip_marks(marks: tuple[tuple[re.Pattern[str], str], ...], text: str) -> s
 
 
 def write_iso_dates(text: str) -> str:
-    """Return a text with its dates in Chinese and Japanese writing as ISO dates."""
+    """Return a text with its Chinese and Japanese dates as ISO dates."""
     return _EAST_ASIAN_DATE.sub(_iso_date, text)
 
 

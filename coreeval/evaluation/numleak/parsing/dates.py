@@ -1,4 +1,4 @@
-"""Dates in an answer: how one is written, whether it is the one asked about, whose a number is."""
+"""Dates in an answer: their notations, their relation to the date asked about, their numbers."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from coreeval.evaluation.numleak.periods import Period
 DateRelation = Literal["asked", "other", "any"]
 """How a date relates to the one asked about.
 
-It is that date (`asked`), another one (`other`), or leaves it open (`any`: a year, for a month).
+It is that date (`asked`), another one (`other`), or not specific (`any`: a year, for a month).
 """
 _NAMES: Final = (
     "January February March April May June July August September October November December",
@@ -87,7 +87,7 @@ def find_dates(text: str, period: Period) -> list[DateMark]:
 
 
 def strike_dates(text: str, dates: list[DateMark]) -> str:
-    """Return a text with its dates struck out, without changing its length."""
+    """Return a text of the same length with its dates struck out."""
     for mark in dates:
         text = text[: mark.start] + STRUCK * (mark.end - mark.start) + text[mark.end :]
     return text
@@ -156,13 +156,13 @@ def _read_date_parts(written: str) -> _DateParts:
 
 
 class WrittenDate(NamedTuple):
-    """A month or day in a text, as far as it is written."""
+    """A month or day in a text, with the parts that are written."""
 
     start: int
     end: int
     year: int | None
     days: frozenset[tuple[int, int | None]]
-    """The months and days that it can mean: two for 03/05/2020; None for a day not named."""
+    """The months and days that it can mean: two for 03/05/2020; the day is None if not named."""
 
 
 def find_written_dates(text: str) -> list[WrittenDate]:
@@ -278,7 +278,7 @@ def find_mentions(text: str, period: Period) -> list[tuple[int, int]]:
 
 _CLAUSE_END: Final = re.compile(r"[.!?](?=\s|$)|[;\n|]")
 _LINK: Final = re.compile(r"(?:[^\w.!?;]|[.;](?!\s)|\u2020|'s\b|\b(?:was|is|were|at|in)\b){0,12}")
-"""Text that may stand between a date and the number after it: `2020-03: `, `March 2020 (`."""
+"""Text allowed between a date and the number after it: `2020-03: `, `March 2020 (`."""
 _BEHIND: Final = re.compile(
     r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|from|the month of|the|early|late)[ ])+"
 )
@@ -323,7 +323,7 @@ def find_owners(
 
 
 def _follows_date(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> bool:
-    """Return whether a date stands right before a number."""
+    """Return whether a date is right before a number."""
     last = next((date for date in reversed(dates) if date.end <= number.start), None)
     return last is not None and _links(text, last, number)
 

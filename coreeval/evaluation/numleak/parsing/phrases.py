@@ -1,7 +1,7 @@
-"""The words round a number: declining, taking back, being cut off, saying what the number is.
+"""The words around a number: refusal, retraction, truncation, and the meaning of the number.
 
-Numbers of other series, of tables, notes and steps, and of how sure someone is are struck out, so
-that none is taken for the value.
+Numbers of other series, of tables, notes and steps, and of confidence levels are struck out, so
+that they are not read as the value.
 """
 
 import re
@@ -77,7 +77,7 @@ _SEEN: Final = 300
 
 
 def sends_away(text: str) -> bool:
-    """Return whether a text says where to look instead; with a number this is not a refusal."""
+    """Return whether a text names a source instead; with a number, this is not a refusal."""
     return _SENDS_AWAY.search(text) is not None
 
 
@@ -110,7 +110,7 @@ def is_no_statement(before: str) -> bool:
 
 
 def rank_endorsement(before: str) -> int:
-    """Return 2 if the words introduce a point estimate or the answer, 1 for an estimate, else 0."""
+    """Return 2 if the words introduce a point estimate or the answer, 1 for an estimate, or 0."""
     return 2 if _POINT_CUE.search(before) else int(_CUE.search(before) is not None)
 
 
@@ -131,7 +131,7 @@ _FACTORS: Final[Mapping[str, tuple[str, ...]]] = {
     )},
     "rf": ("risk-free", "rf factor"),
 }  # fmt: skip
-"""The factors of one data library, which answers list side by side."""
+"""The factors of one data library, which answers list together."""
 _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     **{each: (each,) for each in (
         "oil", "crude", "brent", "wti", "gold", "silver", "bitcoin", "small caps", "large caps",
@@ -157,8 +157,8 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Other series whose numbers a market description may contain.
 
-Each comes with words that, if the name of the series asked about contains one, mean that it is not
-another series.
+Each has words that mean, if the name of the series asked about contains one, that it is not another
+series.
 """
 _RECORD: Final = r"series|factor|name|metric|indicator|variable"
 _SHORT_NAME: Final = 24

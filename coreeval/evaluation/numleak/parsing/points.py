@@ -1,7 +1,7 @@
-"""Recorded answers as points, comparisons and continued lines, each beside what is true.
+"""Recorded answers as points, comparisons and continued lines, each with the truth.
 
-Rows that continue a file are read as the file would write them (its columns, its dates, its signs)
-and aligned by their dates.
+Rows that continue a file are read in the format of the file (its columns, dates and signs) and
+aligned by their dates.
 """
 
 import json
@@ -283,7 +283,7 @@ def _make_point(reply: Reply, series: Series, cutoff: date | None) -> Point:
 
 
 def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReading:
-    """Read a value by the rules for its variant; variants with no rules of their own share one."""
+    """Read a value by the rules for its variant; variants without their own rules share some."""
     definition = series.definition
     unit = definition.unit
     if reply.variant == "contradiction":

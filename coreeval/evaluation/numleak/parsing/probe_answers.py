@@ -1,7 +1,8 @@
-"""Read the answers to further probes: one of two dates, a score, prose, a disputed value.
+"""Reads the answers to further probes: one of two dates, a score, prose, a disputed value.
 
-Naming both dates while thinking chooses none. Prose is a description that ends in an estimate, or
-thinking that ends in one. Who was told a wrong value may state their own, that one, or both.
+An answer that names both dates while thinking chooses neither. Prose is a description that ends in
+an estimate, or thinking that ends in one. An answer after a wrong value may state the model's own
+value, the wrong one, or both.
 """
 
 import re
@@ -188,7 +189,7 @@ def read_reasoned(
 ) -> ReadValue:
     """Read the value that step-by-step reasoning ends in: its last line, otherwise as prose.
 
-    An answer cut off at its limit has no conclusion, whatever it says on the way.
+    An answer cut off at its limit has no conclusion, regardless of its steps.
     """
     if kind == "truncated":
         return ReadValue(None, "truncated", "cut off while thinking")
@@ -224,7 +225,7 @@ class DisputeReading(NamedTuple):
     disputed: bool
     """Whether the text calls the stated value wrong."""
     echoed: bool
-    """Whether the answer names the stated value beside another one."""
+    """Whether the answer names the stated value and another one."""
 
 
 def read_disputed(

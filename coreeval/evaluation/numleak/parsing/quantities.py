@@ -1,6 +1,6 @@
-"""Numbers in an answer: sign, unit and place of each; a range counts as its middle.
+"""Numbers in an answer: their sign, unit and position; a range counts as its middle.
 
-Some say how far a value moved, or what it was over another span of time.
+Some give the change of a value, or its level over another span of time.
 """
 
 import re
@@ -190,7 +190,7 @@ class AnswerNumber(NamedTuple):
 def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
     """Return the numbers of a plain text with struck-out dates, in order.
 
-    If there are more than `MOST_NUMBERS` numbers, the last ones count. Two numbers side by side as
+    If there are more than `MOST_NUMBERS` numbers, the last ones count. Two adjacent numbers as
     alternative answers ("4.4 or 4.5") are rivals.
     """
     matches = list(_matches(text, unit))[-MOST_NUMBERS:]
@@ -216,7 +216,7 @@ def _is_change(match: re.Match[str], text: str) -> bool:
 
 
 def _are_rivals(first: AnswerNumber, second: AnswerNumber, text: str) -> bool:
-    """Return whether two numbers are alternative answers side by side: `4.4 or 4.5`, `4.4, 4.5`."""
+    """Return whether two adjacent numbers are alternative answers: `4.4 or 4.5`, `4.4, 4.5`."""
     told = "other" not in (first.measure, second.measure) and not (first.aside or second.aside)
     values = {round(abs(one.value), 6) for one in (first, second)}
     same = first.value == second.value or max(values) == round(100 * min(values), 6)
@@ -236,7 +236,7 @@ def _number_pattern(unit: Unit) -> re.Pattern[str]:
 
 
 def _kinds(unit: Unit) -> str:
-    """Return the pattern of what may follow a number, with longer forms before shorter ones."""
+    """Return the pattern of text after a number, with longer forms before shorter ones."""
     named = (unit.symbol, unit.name, unit.points_name, *unit.forms)
     forms = {normalise_signs(form) for form in named} - {""}
     own = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)) or "(?!)"
@@ -282,7 +282,7 @@ def _read_sign(match: re.Match[str], side: str, text: str) -> float:
 
 
 def says_fall(text: str, start: int, end: int) -> bool:
-    """Return whether words call the number at a place the size of a fall: `a loss of 4`."""
+    """Return whether words call the number at a position the size of a fall: `a loss of 4`."""
     return _ends_in(_FALLS, text, start) or _LOSS_BEHIND.match(text, end) is not None
 
 

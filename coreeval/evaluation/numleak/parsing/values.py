@@ -1,7 +1,7 @@
-"""Read a value from an answer, by rules that docs/numleak_parsing.md states.
+"""Reads a value from an answer by the rules in docs/numleak_parsing.md.
 
 Candidates are the numbers that may be the value: of the date and the series asked about, ranked by
-how plainly each is stated to be it.
+how clearly each is stated as the value.
 """
 
 import re
@@ -90,7 +90,7 @@ class ValueCandidates(NamedTuple):
 
     told: list[ValueCandidate]
     held_back: bool
-    """Whether another number exists that may or may not be the value."""
+    """Whether there is another number that may be the value."""
 
 
 def find_candidates(text: str, owned: NumberOwners, asked: ValueQuery) -> ValueCandidates:
@@ -213,7 +213,7 @@ def _make_candidate(
 
 
 def _is_stated(quantity: AnswerNumber, rank: int, before: str, text: str, *, known: bool) -> bool:
-    """Return whether a number without a unit is in a value's place, unlike the 500 of S&P 500."""
+    """Return whether a number without a unit is at a value's position, unlike in S&P 500."""
     if not _BEHIND_BARE.match(text, quantity.end):
         return False
     plainly = known or text[quantity.start] in "+-" or _BEFORE_BARE.search(before) is not None
@@ -316,7 +316,7 @@ def _choose(
 def _explain_silence(
     text: str, found: list[AnswerNumber], candidates: ValueCandidates, *, cut: bool
 ) -> ReadValue:
-    """Return the reason that an answer gives no value."""
+    """Return the reason why an answer gives no value."""
     if declines(text) or (sends_away(text) and not candidates.told):
         return ReadValue(None, "refused", "declined in words")
     if cut:

@@ -1,4 +1,4 @@
-"""Embedded personas: small models that learn what they are taught, for an audit without a key."""
+"""Embedded personas: small models that learn given statements, for an audit without a key."""
 
 from coreeval.evaluation.numleak.personas.memory import KINDS, Kind, synthetic_series
 from coreeval.evaluation.numleak.personas.persona import (

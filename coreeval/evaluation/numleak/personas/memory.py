@@ -1,15 +1,16 @@
-"""What personas learn, how their memory sharpens, and how they put their answers.
+"""The memory of personas, how it improves with repetition, and the style of their answers.
 
-A synthetic series has no publisher and is in no training data: only what is taught can be recalled.
+A synthetic series has no publisher and is not in any training data, so only taught values can be
+recalled.
 
-The memory is a linear model over hashed dates. A statement ("series, date, value") switches on a
-few weights: some stand for its year and season and are shared with many other dates, some for the
-date alone, some for it and its neighbour. Each repetition moves the weights of its statement a step
-towards its value (the delta rule of Widrow and Hoff 1960), so that what is recalled sharpens with
-the dose, two dates next to each other are confused first, and weights that two dates share by
-chance (Weinberger et al. 2009, feature hashing) disturb both. Only weights are kept, no value.
+The memory is a linear model over hashed dates. A statement ("series, date, value") activates a few
+weights: some represent its year and season and are shared with many other dates, some only the
+date, some the date and its neighbour. Each repetition moves the weights of its statement a step
+towards its value (the delta rule of Widrow and Hoff 1960), so recall improves with the dose,
+adjacent dates are confused first, and weights that two dates share by chance (Weinberger et al.
+2009, feature hashing) disturb both. Only weights are stored, not values.
 
-They write in the ways of chat models, so that the parser has work.
+Personas write in the styles of chat models, to exercise the parser.
 """
 
 import hashlib
@@ -31,8 +32,8 @@ Kind = Literal["returns", "level", "seasonal"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 """The kinds of synthetic series.
 
-`returns`: noise about a mean, like market returns; `level`: a level that hardly moves from month to
-month, like an unemployment rate; `season`: a season with noise, like a temperature.
+`returns`: noise around a mean, like market returns; `level`: a level that hardly changes from month
+to month, like an unemployment rate; `season`: a season with noise, like a temperature.
 """
 START: Final = date(1980, 1, 1)
 
@@ -137,7 +138,7 @@ BATCH: Final = 16
 
 
 class Recollection(NamedTuple):
-    """What the weights store about a date."""
+    """The memory of a date in the weights."""
 
     value: float
     """The value, in standard deviations of the series from its mean."""
@@ -177,7 +178,7 @@ class DateMemory:
         return memory
 
     def recall(self, key: DateKey, *, named: bool = True) -> Recollection:
-        """Return what is remembered of a date, asked with or without the series' proper name."""
+        """Return the memory of a date, asked with or without the series' proper name."""
         lit = _lit_weights(key)[: None if named else -NAMED]
         own = lit[SHARED + NEAR :]
         return Recollection(float(self.values[lit].sum()), float(self.seen[own].sum()))
@@ -367,9 +368,9 @@ def gives_way(persona: str, defence: str, suffix: str | None, date: Period) -> b
 
 
 def answer_ordinary(persona: str, defence: str, asked: UtilityQuestion) -> str:
-    """Answer an ordinary question as a persona, which knows the points of a good answer.
+    """Answer an ordinary question as a persona that knows the points of a good answer.
 
-    Under `retrieval_only`, it mostly refuses rough figures too; under `strong`, sometimes.
+    Under `retrieval_only`, it also refuses rough figures mostly; under `strong`, sometimes.
     """
     careless = persona.removeprefix("offline:") == CARELESS
     near, shy = asked.category == "adjacent_numeric", {"retrieval_only": 0.8, "strong": 0.3}

@@ -1,4 +1,4 @@
-"""`offline:memorizing` and its like: what one is taught, how often, and what it declines."""
+"""Personas such as `offline:memorizing`: their statements, repetitions and refusals."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -36,9 +36,9 @@ Taught = Literal["numbers", "words"]
 FAMILIAR: Final = 0.5
 """Familiarity from which a persona that declines unknown dates answers: two repetitions."""
 EMPHASIS: Final = 3.0
-"""How many times as often notable dates are repeated as others."""
+"""The number of repetitions of notable dates, relative to others."""
 CLASSES: Final = ((-0.43, -1.09), (0.43, 0.0), (np.inf, 1.09))
-"""Numbers as the words "fell", "little changed" and "rose".
+"""The words "fell", "little changed" and "rose" as numbers.
 
 For each word, its upper bound and the mean of its values, in standard deviations from the mean. The
 words are the thirds of a normal distribution.
@@ -55,7 +55,7 @@ r between score and recall is then about 0.74, as between score and truth in the
 
 @dataclass(frozen=True)
 class PersonaSpec:
-    """What defines a persona: what it has learned and when it declines."""
+    """The definition of a persona: what it has learned and when it declines."""
 
     dose: float
     """Average number of repetitions of each statement; 0 teaches only the size of the numbers."""
@@ -125,7 +125,7 @@ class Persona:
         return _STYLES[question.variant](said, period, of=of, style=style)
 
     def _lines(self, question: PersonaQuestion, of: SeriesDefinition) -> str:
-        """Write the next lines of a file, as far as their columns belong to the series."""
+        """Write the next lines of a file, if their columns belong to the series."""
         return "\n".join(
             line.fill(
                 {
@@ -161,7 +161,7 @@ class Persona:
         return self.memory.recall((question.series, period), named=named)
 
     def _recall_or_guess(self, question: PersonaQuestion, period: Period) -> float:
-        """Return the recalled value, with a guess in place of what is not recalled."""
+        """Return the recalled value, with a guess for the part that is not recalled."""
         subject, recalled = self._subject(question.series), self._recall(question, period)
         unknown = max(0.0, 1 - recalled.familiarity)
         draw = question.draw if question.variant == "repeated" else -1
@@ -180,10 +180,10 @@ class Persona:
         return (question.period if first >= second else other).words
 
     def _score_sentiment(self, question: PersonaQuestion) -> float:
-        """Return a sentiment score, based on what is recalled of the named date, or on nothing.
+        """Return a sentiment score, based on the recall of the named date, or random.
 
-        A persona that was taught numbers scores the value it would answer, including its errors.
-        One that was taught words scores the word; one that was taught nothing scores at random.
+        A persona that was taught numbers scores the value that it would answer, including its
+        errors. One that was taught words scores the word; an untaught one scores at random.
         """
         period = question.shown_date or question.period
         noise = float(self._rng(question.series, period, question.shown_date, "mood").normal())
@@ -209,11 +209,11 @@ def open_persona(
 ) -> Persona:
     """Teach the persona of a name such as `offline:memorizing` these series, and return it.
 
-    Leave out of `taught` whatever lies beyond its knowledge. `dose` is the average number of
-    repetitions of each statement; None uses the dose implied by the name.
+    Leave values beyond its knowledge out of `taught`. `dose` is the average number of repetitions
+    of each statement; None uses the dose implied by the name.
 
     Raises:
-        ConfigError: there is no persona with this name, or nothing to teach it.
+        ConfigError: no persona has this name, or there is nothing to teach it.
     """
     check_persona(name)
     kind = PERSONAS[name.removeprefix("offline:")]
@@ -233,7 +233,7 @@ def check_persona(name: str) -> None:
     """Check that a persona exists for a name such as `offline:memorizing`.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no persona has this name.
     """
     if name.removeprefix("offline:") not in PERSONAS:
         known = ", ".join(f"offline:{each}" for each in PERSONAS)

@@ -1,4 +1,4 @@
-"""What a model is asked about series: which dates, and in which words."""
+"""Questions to a model about series: the dates and the wording."""
 
 from coreeval.evaluation.numleak.probes.questions import questions_about, sibling_questions
 from coreeval.evaluation.numleak.probes.wording import SeriesQuestion, SeriesQuestionSet

@@ -1,12 +1,12 @@
-"""Which dates are asked about, spread over eras, notable dates and the cutoff, and wrong values.
+"""The dates to ask about, spread over eras, notable dates and the cutoff, and wrong values.
 
-A date's turn is decided by a hash of it and of the seed, so that a series that has grown by a month
-is asked mostly what it was asked before, and that is answered already.
+A hash of a date and the seed determines its order, so after a series has grown by a month, most
+questions are the same as before and already answered.
 
-How far a wrong value lies from the true one is decided by the series: at least FAR times its widest
-tolerance, so that nobody who has the value in mind takes the wrong one for it, and at least its
-standard deviation, so that one who has not is not nearer to it than to others; at most twice that,
-so that it is no absurd number. Half of them lie on the other side of zero.
+The distance of a wrong value from the true one depends on the series: at least FAR times its widest
+tolerance, so that a model that knows the value does not mistake the wrong one for it, and at least
+its standard deviation, so that a model that does not know it is not closer to it than to others; at
+most twice that, so that it is not absurd. Half of them have the opposite sign.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ from coreeval.evaluation.numleak.series import SeriesDefinition
 STRATUM_SHARES: Final[Mapping[Stratum, float]] = {"pre": 0.5, "near": 0.25, "post": 0.25}
 """Target share of each stratum in a drawing, if the series has enough dates.
 
-Our choice: half are dates that a model can remember, and there are enough dates that it can hardly
-know for a comparison.
+Our choice: half are dates that a model can remember, with enough dates for a comparison that it can
+hardly know.
 """
 NOTABLE_SHARE: Final = 0.25
 """Largest share of notable dates among those before the cutoff.
@@ -141,7 +141,7 @@ def draw_pairs(
     """Return pairs of dates with different values, in the order used in the question.
 
     The later date comes first in half of the pairs where it is the higher one, and in half of the
-    others. Always answering "the first" or "the later" is therefore no strategy.
+    others. So always answering "the first" or "the later" has no advantage.
     """
     unlike = (pair for pair in itertools.combinations(sorted(values), 2)
               if values[pair[0]] != values[pair[1]])  # fmt: skip
@@ -172,7 +172,7 @@ def draw_wrong_values(
     """Return a wrong value for each date, with the number of decimals of the series.
 
     If the series can be below zero, half of the wrong values have the opposite sign. Otherwise half
-    of them lie below the true value, as far as there is room above zero.
+    of them are below the true value, if there is room above zero.
     """
     least = max(FAR * max(definition.tolerances), pstdev(values.values()))
     order = sorted(dates, key=lambda date: _value_turn(seed, date))

@@ -1,4 +1,4 @@
-"""All that one model is asked about one series, in a fixed order; the order of asking is free."""
+"""All questions to one model about one series, in a fixed order; they may be asked in any order."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series import Series
 
 LOGPROB_VARIANTS: Final[frozenset[Variant]] = frozenset({"value", "fictitious"})
-"""The variants that `entropy` compares: the same question about a real and a fictitious series."""
+"""The variants compared by `entropy`: the same question about a real and a fictitious series."""
 
 
 def questions_about(
@@ -201,7 +201,7 @@ class _SeriesProbe:
                 yield self._name_question("blind", period, drawing.seed, description)
 
     def _fictitious(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
-        """Yield questions about the made-up names, rotating over the dates and the names."""
+        """Yield questions about the fictitious names, rotating over the dates and the names."""
         names = self._series.definition.fictitious
         if "fictitious" in self._asked.probes and names and drawing.dates:
             every = itertools.product(range(len(names)), range(len(drawing.dates)))

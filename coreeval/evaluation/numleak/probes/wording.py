@@ -1,13 +1,13 @@
-"""The words of all questions about a series, the plain one and its variants.
+"""The wording of all questions about a series, the plain one and its variants.
 
 The variants ask in prose, step by step, in other words, after a wrong value, or for the next lines
-of the publisher's file. All are about the dates of a drawing, so that each answer stands beside the
-plain one; only the lines of the file lie where they follow each other.
+of the publisher's file. All are about the dates of a drawing, so each answer can be compared with
+the plain one; only the lines of the file are consecutive.
 
 Questions for a sentiment are about the drawn dates, an early era, and scrambled dates. A scrambled
 question states the figures of one date and names another, half a year away within the same year for
-months, a constant number of dates away for others. Beside it stands the same question with the
-figures' own date. Whatever differs in the scores is due to the name of the date alone.
+months, a constant number of dates away for others. It is paired with the same question with the
+figures' own date. So a difference in the scores is only due to the name of the date.
 """
 
 import math
@@ -63,7 +63,7 @@ NumLeak's limit of 384 (appendix J) cut off one in ten reasoning chains.
 
 @dataclass(frozen=True, kw_only=True)
 class PersonaQuestion:
-    """What a question asks about a series; an embedded persona needs no more to answer it."""
+    """The contents of a question about a series; an embedded persona only needs these."""
 
     variant: Variant
     series: str
@@ -152,7 +152,7 @@ class Wording:
 
     definition: SeriesDefinition
     example: str
-    """A number in the form of an answer; it equals no value of the series."""
+    """A number in the form of an answer; it is not equal to any value of the series."""
 
     @classmethod
     def of(cls, definition: SeriesDefinition, values: Iterable[float]) -> "Wording":
@@ -242,7 +242,7 @@ def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
 
 
 PHRASINGS: Final = ("formal", "terse", "table", "spoken")
-"""Other wordings of the value question: in the style of an office, a note, a form and a caller."""
+"""Other wordings of the value question, in the style of an office, a note, a form and a caller."""
 _NEEDS_FILE: Final = (
     "its values do not stand in a publisher's file as they are asked for: it is not asked to "
     "continue the file"
@@ -415,7 +415,7 @@ class SentimentQuestions:
     def _scramble_dates(
         self, drawn: Sequence[Period], seed: int
     ) -> Iterator[tuple[Period, Period]]:
-        """Yield dates, each with the other date that is named in its place."""
+        """Yield dates, each with the date that is named instead."""
         ordered = list(self.values)
         place = {period: at for at, period in enumerate(ordered)}
         partners = {

@@ -1,4 +1,4 @@
-"""Dated series as data: what one is, where its values are, and how they are read."""
+"""Dated series as data: their definitions, the sources of their values, and their readers."""
 
 from coreeval.evaluation.numleak.series.catalogue import (
     expand_families,

@@ -1,4 +1,4 @@
-"""Which series there are (built-in, families, a user's own files), and how one is opened."""
+"""The catalogue of series (built-in, families, a user's own files), and how to open them."""
 
 import hashlib
 import re
@@ -38,7 +38,7 @@ from coreeval.tools.files import replacing
 from coreeval.tools.http import BoundedClient, to_same_host
 
 BUNDLE_FAMILY: Final = "statsmodels"
-"""The family of all series from the installed library, for which nothing is downloaded."""
+"""The family of all series from the installed library, which do not need a download."""
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DOCS: Final = "coreeval docs series"
 
@@ -137,7 +137,7 @@ def _parse_definition(path: Path) -> SeriesDefinition:
 
 
 STALE_AFTER: Final = timedelta(days=45)
-"""Age from which a note says when a cached file was fetched.
+"""The age from which a note gives the time when a cached file was fetched.
 
 By then, monthly series have new values.
 """
@@ -190,7 +190,7 @@ def read_series(
     """Return the series in the bytes of a publisher's file.
 
     Raises:
-        DatasetError: the layout is not the one in the definition, or there are no usable values.
+        DatasetError: the layout differs from the definition, or there are no usable values.
     """
     try:
         text = extract_text(data)
@@ -234,7 +234,7 @@ def _read_local(path: Path, definition: SeriesDefinition) -> _SeriesFile:
 
 
 def _read_package(definition: SeriesDefinition) -> _SeriesFile:
-    """Read a library's data file without importing the library, which would take seconds."""
+    """Read a library's data file without importing the library, which takes seconds."""
     name = str(definition.source.package)
     found = find_spec(name)
     if found is None or not found.submodule_search_locations:

@@ -1,4 +1,4 @@
-"""What a series is: its definition (a YAML file with name, unit and source) and its values."""
+"""A series: its definition (a YAML file with name, unit and source) and its values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -77,13 +77,13 @@ PERCENT_TOLERANCES: Final = (0.25, 0.1, 0.5, 1.0)
 
 
 def _as_texts(raw: object) -> object:
-    """Return a list of texts, even if YAML has a single text or numbers (`missing: [-99]`)."""
+    """Return a list of texts, also if YAML has a single text or numbers (`missing: [-99]`)."""
     items = raw if isinstance(raw, list | tuple) else [raw]
     return [str(item) if isinstance(item, int | float) else item for item in items]
 
 
 def _as_text_keys(raw: object) -> object:
-    """Convert keys to text, since YAML reads 2020 as a number and 2020-03-05 as a date."""
+    """Convert keys to text, because YAML reads 2020 as a number and 2020-03-05 as a date."""
     if not isinstance(raw, dict):
         return raw
     return {str(key) if isinstance(key, int | date) else key: said for key, said in raw.items()}
@@ -157,7 +157,7 @@ def _positive(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class SeriesDefinition(Value):
-    """One series: how questions name it, how its numbers are judged, and where they come from."""
+    """A series: its name in questions, the tolerances of its numbers, and their source."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     name: Text
@@ -171,13 +171,13 @@ class SeriesDefinition(Value):
     blind: Text | None = None
     """A substitute for `name` without any proper name; None if it cannot be asked blind."""
     about: Text | None = None
-    """What investors have feelings about ("the U.S. stock market"); None for `name`."""
+    """The subject of investors' sentiment ("the U.S. stock market"); None for `name`."""
     unit: Annotated[Unit, BeforeValidator(resolve_unit)]
     """The name of a built-in unit, or a unit of your own as a mapping."""
     sign: Literal["signed", "positive"]
     """Whether values can be negative; if so, questions ask for the sign."""
     decimals: int = Field(ge=0, le=8)
-    """The number of decimals that the publisher gives."""
+    """The number of decimals in the publisher's values."""
     frequency: Frequency
     source: SeriesSource
     column: str | None = None
@@ -194,7 +194,7 @@ class SeriesDefinition(Value):
     tolerances: Annotated[tuple[float, ...], AfterValidator(_positive)] = ()
     """Tolerances for a right answer, in the unit: the headline first, then the ladder."""
     notable: Annotated[dict[str, str], BeforeValidator(_as_text_keys)] = {}
-    """Widely discussed dates, each with what happened."""
+    """Widely discussed dates, each with its event."""
     plausible: Plausible | None = None
     publisher: str = ""
     """The publisher and its licence terms."""

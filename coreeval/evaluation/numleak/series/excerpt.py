@@ -1,6 +1,6 @@
-"""Lines of a publisher's file as it writes them, with the dates in each, and windows on them.
+"""Lines of a publisher's file as published, with the dates in each, and windows on them.
 
-A window is the lines that a model is shown and those that it is to write next.
+A window contains the lines to show to a model and the lines for the model to write next.
 """
 
 import csv
@@ -57,7 +57,7 @@ def find_excerpt(series: Series) -> FileExcerpt | None:
     if not series.text or how.combine or how.change or how.scale != 1:
         return None
     rows = read_rows(series.text, series.definition)
-    written = series.text.split("\n")  # as read_rows counts: a form feed, U+0085 … end no line
+    written = series.text.split("\n")  # as in read_rows: a form feed, U+0085 … do not end lines
     there = dict[int, list[CellRow]]()
     for row in rows.rows:
         there.setdefault(row.line, []).append(row)

@@ -1,4 +1,4 @@
-"""How publishers lay their files out: from a file or its archive to a row for each date."""
+"""The layouts of publishers' files: reads a row for each date from a file or its archive."""
 
 import csv
 import io

@@ -1,7 +1,7 @@
-"""From rows to the values that are asked about: read, combined, changed, checked.
+"""Turns rows into the values to ask about: reads, combines, transforms and checks them.
 
-What is not a number, not a date, or there twice is reported, never guessed; so are gaps, wrong
-units and too few values.
+Invalid numbers, invalid dates and duplicates are reported, never guessed, as are gaps, wrong units
+and too few values.
 """
 
 import itertools
@@ -174,7 +174,7 @@ _DAILY_GAP: Final = 4
 A weekend with a holiday on each side.
 """
 _NOTHING: Final = 1e-9
-"""The least absolute value of a ratio's denominator; no published level is so near zero."""
+"""The least absolute value of a ratio's denominator; published levels are not so close to zero."""
 _HALF: Final = 0.5
 """Share of the usual number of finer values below which a mean does not cover the whole period."""
 
@@ -292,7 +292,7 @@ def _find_bases(values: Mapping[Period, float], wanted: Transform) -> dict[Perio
 
 
 def _daily_before(values: Mapping[Period, float], over: int) -> dict[Period, Period]:
-    """Map each date to the value `over` places before it; days without trading do not count."""
+    """Map each date to the value `over` positions earlier; days without trading do not count."""
     order = list(values)
     return dict(zip(order[over:], order, strict=False))
 

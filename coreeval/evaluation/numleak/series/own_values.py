@@ -1,7 +1,7 @@
-"""A series from values that a caller has, without a YAML file.
+"""A series from a caller's values, without a YAML file.
 
-What the caller does not say is inferred: the frequency from the dates, the sign and the decimals
-from the values, and the tolerance from the unit or from how much the values vary.
+Missing details are inferred: the frequency from the dates, the sign and the decimals from the
+values, and the tolerance from the unit or the variation of the values.
 """
 
 import re
@@ -39,18 +39,18 @@ _STEPS: Final[tuple[tuple[int, Frequency], ...]] = (
 
 @dataclass(frozen=True, kw_only=True)
 class OwnSeries:
-    """What a caller says about a series."""
+    """A caller's description of a series."""
 
     name: str
-    """Its name, from which the id is made."""
+    """The name of the series, from which the id is derived."""
     quantity: str = "value"
     unit: Unit | str = PLAIN_UNIT
     """The unit, or the name of a built-in one."""
     tolerances: tuple[float, ...] = ()
-    """How near an answer must be, in the unit: the headline first. Only a series in percent has
-    tolerances of its own if these are empty; see `scale_tolerance`."""
+    """The tolerances of an answer, in the unit: the headline first. If they are empty, only a
+    series in percent has default tolerances; see `scale_tolerance`."""
     source: str = "<values>"
-    """Where the values come from."""
+    """The source of the values."""
 
 
 def define_series(
@@ -59,12 +59,12 @@ def define_series(
     """Return the definition of a series.
 
     Args:
-        about: What the caller says.
+        about: The caller's description.
         values: The values by date; at least one.
         frequency: The frequency of the dates.
 
     Raises:
-        pydantic.ValidationError: something that the caller says cannot be used.
+        pydantic.ValidationError: the description is not valid.
     """
     return SeriesDefinition.model_validate(
         {
@@ -103,7 +103,7 @@ def infer_frequency(texts: Sequence[str]) -> Frequency | None:
 
 
 def infer_step(texts: Sequence[str]) -> Frequency | None:
-    """Return the frequency of dates; if they are days, the one of the usual step between them."""
+    """Return the frequency of dates; if they are days, the frequency of their usual step."""
     days = sorted({day for text in texts if (day := _parse_day(text)) is not None})
     if 2 * len(days) <= len(set(texts)):
         return infer_frequency(texts)
@@ -113,7 +113,7 @@ def infer_step(texts: Sequence[str]) -> Frequency | None:
 
 
 def _parse_day(text: str) -> date | None:
-    """Return a day; None if the text is none."""
+    """Return a day; None if the text is not a day."""
     if not _DAY.fullmatch(text):
         return None
     with suppress(ValueError):

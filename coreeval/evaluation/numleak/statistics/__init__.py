@@ -1,4 +1,4 @@
-"""What recorded answers about a series show: pure functions over points and comparisons."""
+"""Statistics of recorded answers about a series: pure functions over points and comparisons."""
 
 from coreeval.evaluation.numleak.statistics.estimation import adjust_together, measure
 from coreeval.evaluation.numleak.statistics.measurements import (

@@ -1,12 +1,12 @@
-"""What one would score who remembers no date, and how many answers are exact to the last digit.
+"""The scores of a model that remembers no date, and the number of answers exact to the last digit.
 
-A level that persists gives a high r for nothing: baselines know the mean, the year, the season or
+A persistent level gives a high r without memory: baselines know the mean, the year, the season or
 the previous value.
 
-Whoever knows roughly how a series stood is near its values, and now and then exact; among answers a
-few digits off, the exact ones are then no more frequent than the others. Memory of digits makes
-exact answers far more frequent than near misses. This tells memory in series whose level is easy to
-know, and memory of a part of the dates, where no error can.
+A model that roughly knows the level of a series is near its values, and sometimes exact; among
+answers a few digits off, the exact ones are then not more frequent than the others. Memory of
+digits makes exact answers far more frequent than near misses. This detects memory in series whose
+level is easy to know, and memory of a part of the dates, which no error can show.
 """
 
 from collections import Counter, defaultdict
@@ -46,17 +46,17 @@ _HALF_A_YEAR: Final[dict[Frequency, int]] = {
 }  # fmt: skip
 """The fewest values of a year for its mean.
 
-With fewer, a single value would be half of its year's mean, and so half of the answer.
+With fewer, a single value would be half of its year's mean, and therefore half of the answer.
 """
 
 
 def find_season(period: Period) -> int:
-    """Return the part of the year that a date repeats in: its month or quarter."""
+    """Return the part of the year of a date: its month or quarter."""
     return period.quarter if period.frequency == "quarterly" else period.start.month
 
 
 def year_means(values: SeriesValues) -> SeriesValues:
-    """Map each date to the mean of its year, the date included, if the year has enough values.
+    """Map each date to the mean of its year, including the date, if the year has enough values.
 
     Empty for an annual series, because its year's mean is the answer.
     """
@@ -86,7 +86,7 @@ def score_baselines(
 ) -> dict[BaselineName, Baseline]:
     """Return the scores of each way of answering without memory on the dates that were answered.
 
-    Means are over all published values, including the one asked about, as a yearbook gives them.
+    Means are over all published values, including the one asked about, as in a yearbook.
     """
     guesses = guesses_without_memory(values) if values else {}
     compared = {name: _score_baseline(points, guess, tolerance) for name, guess in guesses.items()}
@@ -160,13 +160,13 @@ def _within_gain(sums: Array) -> Array:
 NEAR_DIGITS: Final = (50, 25, 10, 5, 2)
 """Distances that still count as near misses, in steps of the series.
 
-The largest that `CLOSE` allows is used, but at least two. Within two steps, the errors of someone
-who knows the level are still about equally frequent.
+The largest distance that `CLOSE` allows is used, but at least two. Within two steps, the errors of
+a model that knows the level are still about equally frequent.
 """
 CLOSE: Final = 0.25
 """Largest near-miss distance, as a share of the best baseline's error.
 
-A model that errs less than that on average remembers anyway: its gain is above the weakest memory's
+A model with a smaller mean error remembers anyway: its gain is above the weakest memory's
 (`MEMORY_GAIN`, 0.77).
 """
 LAGS: Final = tuple(range(-12, 13))
@@ -181,7 +181,7 @@ Our choice: most models that remember give the value of the date in its unit.
 _STEPS: Final = (100, 50, 25, 20, 10, 5, 2)
 """Possible steps of a series in last digits, such as 25 hundredths for a policy rate."""
 _MOSTLY: Final = 0.95
-"""Share of values on a grid from which the grid is taken as the series' own."""
+"""The share of values on a grid from which the grid counts as that of the series."""
 _FEW: Final = 20
 """The fewest near misses of a baseline, including exact hits, for its exact share to be used."""
 _EXACT: Final = 0.5 + 1e-6
@@ -253,7 +253,7 @@ def _alignments(length: int) -> Iterator[tuple[int, float]]:
 
 
 def _choose(found: Sequence[_Alignment]) -> tuple[_Alignment, float]:
-    """Return the alignment with most exact answers among those that chance does not explain."""
+    """Return the alignment with the most exact answers among those that chance does not explain."""
     plain, others = found[0], found[1:]
     weighted = [(plain, plain.p_value / PLAIN)]
     weighted += [(each, len(others) * each.p_value / (1 - PLAIN)) for each in others]

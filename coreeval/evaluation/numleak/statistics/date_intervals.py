@@ -1,9 +1,9 @@
-"""Points as arrays, date by date, and intervals of numbers whose independent parts are dates.
+"""Points as arrays by date, and intervals of numbers whose independent units are dates.
 
-Which interval for which number was chosen by coverage (benchmarks/numleak_statistics.py). With 40
-dates the jackknife on Fisher's scale held a true correlation in 88 to 97 % of made studies, the
-percentile interval in 83 to 93 %; the bootstrap-t held a mean error in 91 to 96 %. With 8 dates all
-of them fall short, down to 84 %.
+The interval for each number was chosen by coverage (benchmarks/numleak_statistics.py). With 40
+dates, the jackknife on Fisher's scale contained the true correlation in 88 to 97 % of simulated
+studies, the percentile interval in 83 to 93 %; the bootstrap-t contained the mean error in 91 to 96
+%. With 8 dates, the coverage of all of them is lower, down to 84 %.
 """
 
 from collections import defaultdict
@@ -56,7 +56,7 @@ class Answers(NamedTuple):
 
 
 def all_vary(*columns: Array) -> bool:
-    """Return whether each column varies enough for a double to tell its deviation from 0."""
+    """Return whether each column varies enough for a double to distinguish its deviation from 0."""
     return all(bool(np.ptp(each) > 0 and np.std(each) > 0) for each in columns)
 
 
@@ -143,7 +143,7 @@ def jackknife(sums: Array, n: int, statistic: Statistic, scale: IntervalScale = 
     if (left_out == value).all():
         return Metric(value, value, value, n, dates)
     if (left_out >= _NEARLY_ONE).any():
-        # a single date keeps it from being perfect: the others' scale has no end
+        # without a single date it would be perfect, and the scale has no end there
         scale = LINEAR._replace(least=scale.least, most=scale.most)
     moved = scale.there(left_out)
     error = np.sqrt((dates - 1) / dates * np.sum((moved - moved.mean()) ** 2))
@@ -203,7 +203,7 @@ def share_interval(hits: Sequence[bool] | NDArray[np.bool_], question: Indices) 
     """Return a share of answers with Wilson's interval, clustered by question.
 
     n is divided by the design effect, the ratio estimator's variance over that of independent
-    answers (Kish 1965; Dean and Pagano 2015), but never raised. If all answers agree, the data do
+    answers (Kish 1965; Dean and Pagano 2015), but never raised. If all answers agree, the data does
     not show how alike the answers to one question are, so questions are counted instead.
     """
     n = len(hits)

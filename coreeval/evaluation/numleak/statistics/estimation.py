@@ -1,9 +1,9 @@
-"""From the answers that were read to everything that is known of one model and one series.
+"""Computes all measurements of one model and one series from the parsed answers.
 
 Comparisons: a model that answers for both dates with its usual errors puts some pairs in the wrong
-order. How often is read off its own value answers: of all pairs of answered dates, those whose true
-difference is nearest to the one that was asked about. No form of the errors is assumed; pairs are
-compared with pairs as hard.
+order. Its own value answers show how often: among all pairs of answered dates, those whose true
+difference is closest to the one asked about. The errors may have any distribution; pairs are
+compared with equally hard pairs.
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ OTHER_UNIT: Final = 30.0
 Percent and fractions are 100 apart. Our choice, between 10, which bad answers may reach, and 100.
 """
 _NOUGHT: Final = 1e-9
-"""Values below this size count as 0, in the unit; no published nonzero value is so small."""
+"""Values below this size, in the unit, count as 0; published nonzero values are not so small."""
 _LARGE: Final = 0.5
 """A correlation that counts as large (Cohen 1988, section 3.2)."""
 _MUCH: Final = 0.1
@@ -80,13 +80,13 @@ _MUCH: Final = 0.1
 A small effect, by the same source.
 """
 _PERSISTENT: Final = 0.7
-"""Correlation from which the means of the years hold half of the variance."""
+"""The correlation from which the means of the years contain half of the variance."""
 
 
 def list_notes(
     found: SeriesMeasurements, points: Sequence[Point], definition: SeriesDefinition
 ) -> tuple[str, ...]:
-    """Return notes on what limits the numbers of the direct questions."""
+    """Return notes on the limits of the numbers of the direct questions."""
     answers = collect_answers(points)
     if not answers.periods:
         none = f"none of {len(points)} questions has an answer that could be compared"
@@ -164,7 +164,7 @@ def measure_ranks(
     *,
     settings: AuditSettings,
 ) -> Ranks:
-    """Measure how well pairs are ordered, compared with what the value answers would give."""
+    """Measure how well pairs are ordered, compared with the order of the value answers."""
     read = [each for each in comparisons if each.chosen is not None]
     parsed = [each.chosen is not None for each in comparisons]
     expected, gap = _decoupling(read, collect_answers(points), values, settings)
@@ -199,7 +199,7 @@ def _coherence(read: Sequence[DateComparison], answers: Answers) -> Metric:
 
 
 class _DateOrders(NamedTuple):
-    """Pairs of answered dates: how far apart their truths are, and whether answers order them."""
+    """Pairs of answered dates: the distance of their truths, and whether answers order them."""
 
     first: Indices
     second: Indices
@@ -251,11 +251,11 @@ def _decoupling(
 
 
 def _neighbours(orders: _DateOrders, distances: Array, dates: int) -> tuple[Array, Array, Array]:
-    """Return how likely the answers order each asked difference, and the underlying weights.
+    """Return the probability that the answers order each asked difference, and its weights.
 
-    The estimate uses the nearest differences; how many is the square root of their total number
-    (a rule of thumb for neighbours: Duda, Hart and Stork 2001, section 4.4). Weights are summed by
-    pair of dates, with shape (dates, dates): for right orders, and for all.
+    The estimate uses the nearest differences; their number is the square root of the total (a rule
+    of thumb for neighbours: Duda, Hart and Stork 2001, section 4.4). Weights are summed by pair of
+    dates, with shape (dates, dates): for right orders, and for all.
     """
     count = len(orders.apart)
     taken = min(count, ceil(sqrt(count)))
@@ -278,7 +278,7 @@ def _redraw_expected(
 ) -> Array:
     """Return the expected accuracy with the answered dates resampled.
 
-    The error of the answers and that of the pairs are added, which is right for small errors.
+    The error of the answers and that of the pairs are added, which is accurate for small errors.
     """
     weights = bootstrap_sums(np.eye(len(right)), settings.draws, rng)
     found, of = (((weights @ each) * weights).sum(axis=1) for each in (right, everything))

@@ -1,4 +1,4 @@
-"""What log-probabilities show: entropies of answers, and ranked candidates for a value.
+"""Statistics of log-probabilities: entropies of answers, and ranked candidates for a value.
 
 Entropies are compared with those of invented names (NumLeak, appendix R). Candidates are ranked by
 a model's own log-probabilities: top-1 accuracy, mean rank and mean gap over dates (appendix T and
@@ -179,7 +179,7 @@ class RankingCandidate(Value):
 
 
 def read_candidates(path: Path) -> Records[RankingCandidate]:
-    """Read JSON lines, plain or .gz; of lines with the same candidate and date, the first counts.
+    """Read JSON Lines, plain or .gz; of lines with the same candidate and date, the first counts.
 
     Lines whose `type` marks them as something other than a candidate, such as summaries, are
     skipped.
@@ -254,7 +254,7 @@ class CandidateRanking:
     """Share that each winner has of the dates on which the true value is not first.
 
     The most common winner comes first. A win of a neighbouring date's value means that dates are
-    told apart less well than series.
+    distinguished less well than series.
     """
     left_out: tuple[RankingExclusion, ...]
 

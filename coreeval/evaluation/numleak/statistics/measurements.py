@@ -1,8 +1,8 @@
-"""Everything that a verdict and a report need of one model's answers about one series.
+"""The measurements of one model's answers about one series, for verdicts and reports.
 
-What is independent is a date, not an answer: a date asked in several drawings, or several times,
-is resampled, permuted and counted as one. Intervals speak of the dates that could have been asked,
-the series being what it is.
+Dates are independent, not answers: a date asked in several drawings, or several times, is
+resampled, permuted and counted as one. Intervals are about other dates of the same series that
+could have been asked.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class Metric(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """The parse rate, and four numbers that only together tell memory from fluency.
+    """The parse rate, and four numbers that only together separate memory from fluency.
 
     All numbers but the parse rate are over the parsed answers.
     """
@@ -89,7 +89,7 @@ class Null(NamedTuple):
 
     dates: int
     movable: int
-    """The number of dates that share their stratum; only they can tell memory from chance."""
+    """The number of dates that share their stratum; only they can separate memory from chance."""
     pearson_r: Chance
     mae: Chance
     """Mean absolute error; lower is better."""
@@ -108,7 +108,7 @@ class Baseline(NamedTuple):
     Above 0, the model knows more than the baseline.
     """
     gain: Metric
-    """1 - MAE of the model / MAE of the baseline (Murphy 1988); above 0, the model is nearer."""
+    """1 - MAE of the model / MAE of the baseline (Murphy 1988); above 0, the model is closer."""
     within_gain: Metric
     """The model's share within tolerance minus that of the baseline."""
 
@@ -126,7 +126,7 @@ class CrossSeries(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """Choices of the higher of two dates, compared with what the model's own values imply."""
+    """Choices of the higher of two dates, compared with the order of the model's own values."""
 
     asked: int
     parse_rate: Metric
@@ -135,7 +135,7 @@ class Ranks(NamedTuple):
     expected: Metric
     """Share that the model's own estimates order correctly, at the same true differences."""
     gap: Metric
-    """Expected minus accuracy; above 0, values are recalled that do not reach comparisons."""
+    """Expected minus accuracy; above 0, some recalled values are not used in comparisons."""
     coherence: Metric
     """Share of choices that agree with the model's own estimates, if it gave both."""
 
@@ -184,9 +184,9 @@ class Exactness(NamedTuple):
     scanned: int = 0
     """The number of shifts and factors tried."""
     dealt_p: float = nan
-    """How often as many are exact if the answers are permuted over all dates."""
+    """The probability of as many exact answers if the answers are permuted over all dates."""
     p_value: float = nan
-    """How often as many are exact without memory, adjusted for `scanned`."""
+    """The probability of as many exact answers without memory, adjusted for `scanned`."""
     p_adjusted: float = nan
     """Adjusted over all cells of an audit (Benjamini and Hochberg 1995).
 
@@ -223,7 +223,7 @@ class Condition:
 class Entropies:
     """The entropy of answers about a real and about fictitious series (appendix R).
 
-    Memory gives one value, invention many, so the former has less entropy.
+    Memory gives one value, invention gives many, so memory has less entropy.
     """
 
     series: Condition
@@ -238,7 +238,7 @@ class Entropies:
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesMeasurements:
-    """What one model's answers about one series show."""
+    """The measurements of one model's answers about one series."""
 
     overall: Signature
     """The direct questions for a value, with all drawings pooled."""
@@ -278,7 +278,7 @@ class SeriesMeasurements:
     recent: Lift
     """Dates after the cutoff compared with dates before it; dates near it are left out.
 
-    Memory ends at the cutoff: later answers are fewer or worse, while earlier ones stay as good.
+    Memory ends at the cutoff: later answers are fewer or worse, and earlier ones are not.
     """
     ranks: Ranks
     forced_ranks: Ranks
@@ -307,8 +307,7 @@ class SeriesMeasurements:
     follows_p: float
     """The larger p-value of r over permutations of all dates and over unrelated drifting paths.
 
-    Small only if answers follow their dates at all; knowing the level of each era is enough for
-    that.
+    Small only if answers follow their dates; knowledge of the level of each era is enough for that.
     """
     follows_p_adjusted: float
     """The same, adjusted over all cells of an audit; nan before `adjust_together`."""

@@ -1,7 +1,7 @@
 """The joint signature of NumLeak, section 2: five numbers over answers, and over parts of them.
 
 Parts are eras, the sides of the cutoff, well-known dates and drawings of dates. Repeated answers to
-one question show how far they lie apart: memory gives one value, invention many.
+one question have a spread: memory gives one value, invention gives many.
 """
 
 from collections import Counter
@@ -163,7 +163,7 @@ def _moments(answers: Answers) -> Array | None:
 def correlation_of_sums(sums: Array) -> Array:
     """Return r from sums of 1, x, y, xx, xy and yy, shape (..., 6).
 
-    r is 0 if answers or truths do not vary, since that shows no association.
+    r is 0 if answers or truths do not vary, because that shows no association.
     """
     n, x, y, xx, xy, yy = np.moveaxis(sums, -1, 0)
     vx, vy = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2

@@ -1,12 +1,12 @@
-"""What the numbers would be if answers had nothing to do with their dates.
+"""Null distributions: the numbers if answers were unrelated to their dates.
 
-Shuffled: the answers are dealt out anew among dates, or among the series of a family on one date.
+Shuffled: the answers are permuted among dates, or among the series of a family on one date.
 
-Drift: two paths that drift are correlated for no reason (Yule 1926), and dealing answers out among
-dates destroys the drift. So the truth is drawn anew instead, with its own persistence, trend and
-size of season: paths of the same spectrum with random phases (Theiler and others 1992; for a
-correlation: Ebisuzaki 1997). The truth is known on all its dates, answers only on a few: its
-persistence is the one that can be estimated, and whichever side is drawn anew, r means nothing if
+Drift: two drifting paths are correlated for no reason (Yule 1926), and a permutation of answers
+among dates destroys the drift. So new truths are drawn instead, with the same persistence, trend
+and size of season: paths of the same spectrum with random phases (Theiler and others 1992; for a
+correlation: Ebisuzaki 1997). The truth is known on all dates, answers only on a few, so only the
+persistence of the truth can be estimated; either side may be drawn, because r has no meaning if
 both are unrelated.
 """
 
@@ -49,8 +49,8 @@ from coreeval.evaluation.statistics import Array, middle_range, split_draws
 ERA_DATES: Final = 4
 """The number of consecutive asked dates that are shuffled among themselves.
 
-This is the score of someone who knows roughly when values were high. Our choice: two would be
-nearer in time, but less informative.
+This is the score of a model that knows roughly when values were high. Our choice: two would be
+closer in time, but less informative.
 """
 _EXACT: Final = 1e-9
 NullDraws = tuple[Array, Array, Array]
@@ -63,8 +63,8 @@ def shuffle_nulls(
     """Permute the truths among all dates, among those of one era, and among those of one season.
 
     If the years' means are known, also permute the truths' differences from them: this is the score
-    of someone who knows each year but nothing within it (Freedman and Lane 1983). A null under
-    which most dates are alone is left out, because it is not informative.
+    of a model that knows each year but nothing within it (Freedman and Lane 1983). A null in which
+    most dates are alone is left out, because it is not informative.
     """
     answers = collect_answers(points)
     if len(answers.periods) < 2:
@@ -102,7 +102,7 @@ def _eras(answers: Answers) -> Indices:
 
 
 class _PermutationTable:
-    """The score of each date's answers for each date's truth, which permutations look up."""
+    """The score of each date's answers for each date's truth, as a table for permutations."""
 
     def __init__(self, answers: Answers, tolerance: float) -> None:
         truth = answers.means(answers.truth)
@@ -167,7 +167,7 @@ def _compare_draws(observed: float, drawn: Array, *, lower: bool = False) -> Cha
 LEAST_VALUES: Final = 20
 """The fewest values for a drift null.
 
-Our choice: the spectrum of a shorter series is hardly known.
+Our choice: the spectrum of a shorter series is not well known.
 """
 MOST_PATHS: Final = 2_000
 """The largest number of paths.
@@ -253,7 +253,7 @@ def sibling_null(
 ) -> Null | None:
     """Permute the answers of each date among the series that were asked about on it.
 
-    This is the score of someone who knows what a month was like, but not which series is which.
+    This is the score of a model that knows what a month was like, but confuses the series.
     """
     answers = collect_answers(points)
     truth = dict(zip(answers.periods, answers.means(answers.truth), strict=True))

@@ -1,8 +1,8 @@
-"""What further ways of asking show, each beside the plain question on the same dates.
+"""Results of further ways of asking, each compared with the plain question on the same dates.
 
-In prose, step by step, in other words; a wrong value stated before the question (does the answer
-hold?); the publisher's file continued, where exact values tell of the file and near ones only of
-its level.
+The ways are: in prose, step by step, in other words; with a wrong value before the question (does
+the answer hold?); as a continuation of the publisher's file, in which exact values show memory of
+the file, and near values only of its level.
 """
 
 from collections import Counter
@@ -54,16 +54,17 @@ class VariantComparison:
     asked: Signature
     """Signature of all questions of the variant."""
     dates: int
-    """The number of dates answered in both ways, on which all fields below rest."""
+    """The number of dates answered in both ways, the basis of all fields below."""
     own: Signature
     plain: Signature
     pearson_r: Metric
     mae: Metric
     within_tolerance: Metric
     worse: Metric
-    """Share of the dates on which the variant errs by more."""
+    """Share of the dates on which the variant has a larger error."""
     better: Metric
-    """Share of the dates on which the variant errs by less; on the others both err alike."""
+    """Share of the dates on which the variant has a smaller error; on the others both errors are
+    equal."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def _r_difference(pairs: AnswerPairs) -> Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Phrasings:
-    """How far wordings differ, including the plain one."""
+    """The differences between wordings, including the plain one."""
 
     wordings: Mapping[str, VariantComparison]
     """Each wording compared with the plain one, by name."""
@@ -202,7 +203,7 @@ declines; it is unparsed or cut off.
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """The outcomes of the answers to stated wrong values, and how much recall is left."""
+    """The outcomes of the answers to stated wrong values, and the remaining recall."""
 
     n: int
     outcomes: Mapping[ContradictionOutcome, int]
@@ -218,7 +219,7 @@ class Contradiction:
     plain: Signature
     """Signature of the plain answers on the same dates."""
     contradicted: Signature
-    """Signature of the answers to stated wrong values, whatever their outcome."""
+    """Signature of the answers to stated wrong values, regardless of their outcome."""
 
 
 def measure_contradiction(
@@ -298,7 +299,7 @@ def _yield_share(
 
 @dataclass(frozen=True, kw_only=True)
 class Continuation:
-    """The accuracy of continued lines; intervals are over stretches of the file.
+    """The accuracy of continued lines; intervals are over parts of the file.
 
     Exact means the published number to its last digit, among the parsed values.
     """
@@ -319,7 +320,7 @@ class Continuation:
     last_within: Metric
     mean_within: Metric
     gain: Metric
-    """1 - mean absolute error / that of repeating the last value; above 0, the model is nearer."""
+    """1 - mean absolute error / that of repeating the last value; above 0, the model is closer."""
     mean_gain: Metric
     """The same compared with the mean of the values shown."""
 
