@@ -1,6 +1,6 @@
 """CoreEval keeps a benchmark ahead of the models that it measures.
 
-What a script or a notebook may import; docs/python.md says more:
+The public names for scripts and notebooks; docs/python.md describes them:
 
     import coreeval
 
@@ -9,7 +9,7 @@ What a script or a notebook may import; docs/python.md says more:
     run.scores()
     release = coreeval.make_release(run, version="2026.47")
 
-Importing the package is cheap: each name imports its own module when it is first used.
+Importing the package is fast: each name imports its module on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -158,12 +158,12 @@ _NAMES = {
     "coreeval.releases.sample_tables": "load_originals",
     "coreeval.runs.manifest": "RunSummary",
 }
-"""The names of each module."""
+"""The public names by module."""
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
-    """Import a name of the door when it is first used: LangGraph alone takes most of a second."""
+    """Import a public name on first use; LangGraph alone takes most of a second."""
     if name == "__version__":
         from importlib.metadata import version
 

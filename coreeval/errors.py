@@ -1,37 +1,37 @@
-"""The errors meant for the user, by whose fault they are.
+"""The errors for the user, grouped by cause.
 
 * CoreEvalError
-  x UsageError            fix the command or a file of yours (exit 2)
-    - ConfigError           the YAML
+  x UsageError            the user can fix the command or a file (exit 2)
+    - ConfigError           the YAML config
     - TaskError             a task file
     - DatasetError          the benchmark's files
     - PromptError           a prompt file or its caller
-    - KnowledgeError        the news: none there, or none inside the window
-    - CredentialError       a key that is missing or refused
-    - UntrustedEndpoint     a variable would go to an endpoint that nobody has agreed to
-    - UnacceptedHooks       a schedule's hooks are not the ones that were accepted
-    - PluginError           a plugin is missing, or is not what its protocol asks for
-    - UnallowedPlugin       a config names code of others that nobody has agreed to run
-    - RunStateError         this run cannot be started or resumed as asked
-    - ReleaseError          this release cannot be made or read as asked
-    - CassetteError         this cassette cannot be made or read as asked
-  x RunError              the run could not go on (exit 1)
-    - RunLocked             another process works on it
+    - KnowledgeError        the news: there is none, or none inside the window
+    - CredentialError       a key is missing or was refused
+    - UntrustedEndpoint     a variable would go to an endpoint that the user has not approved
+    - UnacceptedHooks       a schedule's hooks are not those that were accepted
+    - PluginError           a plugin is missing, or does not fit its protocol
+    - UnallowedPlugin       a config names a plugin that the user has not allowed to run
+    - RunStateError         the run cannot be started or resumed as requested
+    - ReleaseError          the release cannot be made or read as requested
+    - CassetteError         the cassette cannot be made or read as requested
+  x RunError              the run could not continue (exit 1)
+    - RunLocked             another process is using it
     - RunCorrupt            run.db or the call store is damaged
     - ReviewOpen            a person has yet to decide about samples
-    - ModelUnusable         a model that no retry will bring back
-    - PluginFailed          the code of a plugin raised an error, or returned what it may not
-    - BudgetSpent           another call would cost more than the budget has left (exit 3)
-  x GateNotMet            what must be so before a release is not so yet (exit 4)
+    - ModelUnusable         a model fails, and retries cannot help
+    - PluginFailed          the code of a plugin raised an error or returned an invalid value
+    - BudgetSpent           another call would cost more than the rest of the budget (exit 3)
+  x GateNotMet            a condition for a release is not met yet (exit 4)
   x Interrupted           stopped by a signal; resumable (exit 130)
 
-Not among them is what goes wrong with one call, which fails one sample:
+The errors of one call fail only one sample, and are not CoreEvalErrors:
 
-* ModelCallError          the call went wrong for good: given up after all tries, or rejected
-  - RequestRejected         the endpoint does not take the request as it was put
-  - NoValidAnswer           the model was reached, and what it said is no answer
-  - NotRecorded             an answer is wanted of a recording that has none
-* SampleBudgetSpent       the sample has cost more than one may: it makes no further call
+* ModelCallError          the call failed: all tries failed, or it was rejected
+  - RequestRejected         the endpoint rejects this form of the request
+  - NoValidAnswer           the model responded, but not with a valid answer
+  - NotRecorded             a recording has no answer to the request
+* SampleBudgetSpent       the sample has cost more than its limit and makes no further call
 """
 
 import difflib
@@ -45,13 +45,13 @@ from typing import ClassVar, Final, Literal
 from coreeval.project import find_issues_page
 
 OBEYED: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters that move the cursor, colour text, or reorder what a terminal shows."""
+"""Control characters that move the cursor, colour text, or reorder the output of a terminal."""
 WAITING: Final = 5
-"""The exit code of a run that waits for batches, which is no error."""
+"""The exit code of a run that waits for batches, which is not an error."""
 
 
 class CoreEvalError(Exception):
-    """Base of all errors meant for the user: what is wrong, where, and what to do."""
+    """Base of all errors for the user: what is wrong, where, and what to do."""
 
     exit_code: ClassVar[int] = 1
     kind: ClassVar[str] = "error"
@@ -72,7 +72,7 @@ class CoreEvalError(Exception):
         }
 
     def __str__(self) -> str:
-        """Return what a traceback shows; names in it may be of others, and control no terminal."""
+        """Return the text for a traceback; control characters in names are replaced."""
         where = f"\n  where: {self.where}" if self.where else ""
         hint = f"\n  to do: {self.hint}" if self.hint else ""
         return OBEYED.sub("\N{REPLACEMENT CHARACTER}", self.message + where + hint)
@@ -98,13 +98,13 @@ class TaskError(UsageError):
 
 
 class DatasetError(UsageError):
-    """The benchmark's files are missing or not in the format named."""
+    """The benchmark's files are missing or not in the named format."""
 
     kind = "dataset"
 
 
 class PromptError(UsageError):
-    """A prompt file and its caller disagree about variables, or it is missing."""
+    """A prompt file is missing, or has other variables than its caller."""
 
     kind = "prompt"
 
@@ -122,7 +122,7 @@ class CredentialError(UsageError):
 
 
 class UntrustedEndpoint(UsageError):
-    """A variable of the environment would be sent to an endpoint that nobody has agreed to."""
+    """An environment variable would be sent to an endpoint that the user has not approved."""
 
     kind = "untrusted_endpoint"
 
@@ -137,13 +137,13 @@ class UntrustedEndpoint(UsageError):
     ) -> None:
         super().__init__(message, where=where, hint=hint)
         self.pairs = pairs
-        """Variables, each with the origin that it would be sent to."""
+        """Variables, each with the origin to which it would be sent."""
         self.record = record
-        """The file that remembers what was agreed to; None where nobody can be asked."""
+        """The file that records approvals; None if nobody can be asked."""
 
 
 class UnacceptedHooks(UsageError):
-    """The hooks of a schedule are not the ones that were accepted."""
+    """The hooks of a schedule are not those that were accepted."""
 
     kind = "unaccepted_hooks"
 
@@ -161,31 +161,31 @@ class UnallowedPlugin(UsageError):
 
 
 class RunStateError(UsageError):
-    """The run cannot be started or resumed in the way that was asked."""
+    """The run cannot be started or resumed as requested."""
 
     kind = "run_state"
 
 
 class ReleaseError(UsageError):
-    """The release cannot be made, or is not one that can be read."""
+    """The release cannot be made or read."""
 
     kind = "release"
 
 
 class CassetteError(UsageError):
-    """The cassette cannot be made, or is not one that can be read."""
+    """The cassette cannot be made or read."""
 
     kind = "cassette"
 
 
 class RunError(CoreEvalError):
-    """The run could not go on."""
+    """The run could not continue."""
 
     kind = "run"
 
 
 class RunLocked(RunError):
-    """Another process works on this run."""
+    """Another process is using this run."""
 
     kind = "locked"
 
@@ -197,13 +197,13 @@ class RunCorrupt(RunError):
 
 
 class ReviewOpen(RunError):
-    """A release waits until a person has decided about all samples that ask for it."""
+    """A release waits for a person's decision about all samples that need one."""
 
     kind = "review"
 
 
 class BudgetSpent(RunError):
-    """Another call might cost more than the budget has left; resumable with a larger one."""
+    """Another call might cost more than the rest of the budget; resumable with a larger one."""
 
     exit_code = 3
     kind = "budget"
@@ -216,20 +216,20 @@ class PluginFailed(RunError):
 
 
 class ModelUnusable(RunError):
-    """A model fails in a way that no retry can heal: unknown name, no quota, unreachable."""
+    """A model fails and retries cannot help: unknown name, no quota, or unreachable."""
 
     kind = "model"
 
 
 class GateNotMet(CoreEvalError):
-    """Something must be so before a release, and is not yet; nothing is wrong with the run."""
+    """A condition for a release is not met yet; the run itself is not at fault."""
 
     exit_code = 4
     kind = "gate"
 
 
 class Interrupted(CoreEvalError):
-    """A signal stopped the run; what was answered is kept."""
+    """A signal stopped the run; answers received so far are kept."""
 
     exit_code = 130
     kind = "interrupted"
@@ -247,7 +247,7 @@ _HINTS = {
     errno.EACCES: _NO_PERMISSION,
     errno.EPERM: _NO_PERMISSION,
 }
-"""What to do if the system refuses an operation of a command, by errno."""
+"""The hint for an operation that the system refuses, by errno."""
 
 
 def suggest_name(
@@ -256,10 +256,10 @@ def suggest_name(
     """Return a hint that names the known word most similar to another one.
 
     Args:
-        word: The word that is not known.
+        word: The unknown word.
         known: The known words.
-        otherwise: The hint if none is similar; None for one that lists the known words.
-        likeness: The least similarity, from 0 to 1 (`difflib.SequenceMatcher.ratio`).
+        otherwise: The hint if no word is similar; None for a list of the known words.
+        likeness: The lowest accepted similarity, from 0 to 1 (`difflib.SequenceMatcher.ratio`).
     """
     names = list(known)
     if near := difflib.get_close_matches(word, names, n=1, cutoff=likeness):
@@ -268,9 +268,10 @@ def suggest_name(
 
 
 def to_coreeval_error(error: BaseException) -> CoreEvalError:
-    """Return any error as one that is meant for the user.
+    """Return any error as an error for the user.
 
-    What the system refuses is a RunError; what nobody foresaw is told as a fault of CoreEval.
+    An operation refused by the system is a RunError; an unexpected error is reported as a bug in
+    CoreEval.
     """
     if isinstance(error, CoreEvalError):
         return error
@@ -287,23 +288,23 @@ def to_coreeval_error(error: BaseException) -> CoreEvalError:
 
 
 class ModelCallError(Exception):
-    """One call has no valid answer after all bounded tries; the sample fails, the run goes on."""
+    """A call got no valid answer after all tries; the sample fails, the run continues."""
 
 
 class SampleBudgetSpent(Exception):
-    """The calls of one sample have cost more than its limit; the sample fails, the run goes on."""
+    """The calls of a sample have cost more than its limit; the sample fails, the run continues."""
 
 
 class RequestRejected(ModelCallError):
-    """The endpoint does not take the request; asked for in another way, it may."""
+    """The endpoint rejects the request; it may accept another form of it."""
 
 
 class NotRecorded(ModelCallError):
-    """A recording stands in a model's place, and this request is not among its answers."""
+    """A recording replaces the model, and has no answer to this request."""
 
 
 class NoValidAnswer(ModelCallError):
-    """The model was reached and declined, broke off or garbled its answer: that is what it says."""
+    """The model responded, but declined, or its answer is truncated or malformed."""
 
     def __init__(
         self,
@@ -315,4 +316,5 @@ class NoValidAnswer(ModelCallError):
         super().__init__(message)
         self.kind: Literal["refused", "truncated", "unparsed"] = kind
         self.said = said
-        """What came in an answer's place: words of a refusal, the beginning of what was cut off."""
+        """The text received instead of an answer, such as a refusal or the beginning of a truncated
+        answer."""

@@ -1,4 +1,4 @@
-"""The languages that a benchmark may be in, by ISO 639-1 code, and the check of such a code."""
+"""The supported languages of benchmarks by ISO 639-1 code, and the check of a code."""
 
 import difflib
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ LANGUAGES: Final[Mapping[str, str]] = {
     "vi": "Vietnamese", "wo": "Wolof", "xh": "Xhosa", "yi": "Yiddish", "yo": "Yoruba",
     "zh": "Chinese", "zu": "Zulu",
 }  # fmt: skip
-"""The English name of each language, as prompts use it."""
+"""The English name of each language, as used in prompts."""
 
 
 def check_language(code: str) -> str:
-    """Return a code of `LANGUAGES`.
+    """Return the text if it is a code of `LANGUAGES`.
 
     Raises:
-        ValueError: it is none; the message names the code of a language with that name, if any.
+        ValueError: it is not; if it is the name of a language, the message has its code.
     """
     if code in LANGUAGES:
         return code

@@ -1,4 +1,4 @@
-"""What the words of a run mean, for people: outcomes, states, steps, rungs and checks."""
+"""Descriptions of outcomes, states, steps, rungs and checks for people."""
 
 import re
 
@@ -50,7 +50,7 @@ COMPARABILITY: dict[str, str] = {
     ),
     "cannot_tell": "It is not yet clear whether the updated arm is comparable with the original.",
 }
-"""What each verdict on both arms says."""
+"""The meaning of each verdict on both arms."""
 CHECKS: dict[str, str] = {
     "address": "a link not in the original",
     "answer_length": "the answer is too long",
@@ -134,16 +134,16 @@ CHECKS: dict[str, str] = {
     "weak_option": "an implausible option",
     "window": "a time outside the news window",
 }
-"""What each check or judge that rejects a text found."""
+"""The defect that each check or judge finds."""
 _CHECK = re.compile(r"(^|; )([a-z_]+): ")
 
 
 def describe_cause(cause: str) -> str:
-    """Return why samples were left, in words: the name of a check becomes what it found."""
+    """Describe why samples were left out; the name of a check becomes the defect that it found."""
     return CHECKS.get(cause) or cause.replace("_", " ")
 
 
 def describe_reason(reason: str) -> str:
-    """Return a reason with the names of its checks in words."""
+    """Return a reason with descriptions in place of the names of checks."""
     told = _CHECK.sub(lambda found: f"{found[1]}{describe_cause(found[2])}: ", reason)
     return told.replace("no_news for ", "no news for ")

@@ -1,14 +1,14 @@
-"""Protocols for plugins: detectors, dataset formats, news, roles, targets and exports of others.
+"""Protocols for plugins: detectors, dataset formats, news, roles, targets and exports.
 
-A plugin is a class without arguments that states `plugin_api`, the version of its protocol, and has
-the members of the protocol. A package offers it as an entry point of `coreeval.GROUP`:
+A plugin is a class without arguments that has the members of its protocol, and the protocol's
+version as `plugin_api`. A package offers it as an entry point of `coreeval.GROUP`:
 
     [project.entry-points."coreeval.detectors"]
     half = "my_package:HalfDetector"
 
 A config or a command names it as `plugin:half`, or by its class, `my_package:HalfDetector`. The
-page `coreeval docs plugins` has an example of each. What other modules hold may change at any time;
-the names here change only with the version of their protocol:
+page `coreeval docs plugins` has an example of each. Names of other modules may change at any time;
+the names in this module change only with the version of their protocol:
 
     PLUGIN_API["detectors"]
 """
@@ -144,11 +144,11 @@ PROTOCOLS: Final[Mapping["PluginGroup", str]] = {
     "targets": "TargetPlugin",
     "exports": "ExportPlugin",
 }
-"""The protocol of each group, as a name of this module."""
+"""The name in this module of each group's protocol."""
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used: together, their modules take a second."""
+    """Import a name on first use; together, their modules take a second."""
     if name not in _HOMES:
         raise AttributeError(f"module 'coreeval.plugins' has no attribute {name!r}")
     from importlib import import_module
@@ -157,10 +157,10 @@ def __getattr__(name: str) -> object:
 
 
 def allow(group: "PluginGroup", name: str) -> "PluginOrigin":
-    """Agree to run the code of a plugin in this process, for a script that names it in a config.
+    """Allow the code of a plugin to run in this process, for a script that uses it in a config.
 
     Args:
-        group: What the plugin is, such as `formats`.
+        group: The group of the plugin, such as `formats`.
         name: The name of an entry point, or `module:Class`.
 
     Raises:
@@ -173,10 +173,10 @@ def allow(group: "PluginGroup", name: str) -> "PluginOrigin":
 
 
 def check(group: "PluginGroup", name: str) -> "PluginOrigin":
-    """Import a plugin, and check that it fits its protocol: for the tests of a plugin's package.
+    """Import a plugin and check that it fits its protocol, for the tests of a plugin's package.
 
     Args:
-        group: What the plugin is to be.
+        group: The group of the plugin.
         name: The name of an entry point, or `module:Class`.
 
     Raises:
@@ -200,7 +200,7 @@ def check(group: "PluginGroup", name: str) -> "PluginOrigin":
 
 
 def find_group(name: str) -> "PluginGroup":
-    """Return what a class is meant to be: the group whose protocol it has most members of.
+    """Return the likely group of a class: it has the most members of that group's protocol.
 
     The class is imported, which runs its code.
 

@@ -1,13 +1,13 @@
-"""The project's address: what shows it takes it from here, and shows nothing while it is empty."""
+"""The project's address, for everything that shows it; nothing is shown while it is empty."""
 
 from typing import Final
 
 HOMEPAGE: Final[str] = ""
-"""The repository's address on GitHub, without a slash at the end; empty until there is one."""
+"""The repository's address on GitHub, without a trailing slash; empty until there is one."""
 
 
 def make_user_agent(purpose: str) -> str:
-    """Return the User-Agent header of requests that need no contact address of the user."""
+    """Return the User-Agent header for requests that need no contact address of the user."""
     return f"coreeval ({purpose}; +{HOMEPAGE})" if HOMEPAGE else f"coreeval ({purpose})"
 
 
@@ -17,5 +17,5 @@ def name_in_markdown() -> str:
 
 
 def find_issues_page() -> str:
-    """Return the address at which bugs are reported; empty while there is none."""
+    """Return the address for bug reports; empty until there is one."""
     return f"{HOMEPAGE}/issues" if HOMEPAGE else ""

@@ -1,6 +1,6 @@
-"""The nouns of the field as types: what a benchmark, a sample, evidence and a verdict are.
+"""The package's value types, such as benchmark tasks, samples, evidence and verdicts.
 
-No logic lives here. Everything is frozen, refuses unknown keys and turns into plain JSON.
+This module has no logic. All types are frozen, reject unknown keys and serialise to plain JSON.
 """
 
 from collections.abc import Mapping
@@ -51,26 +51,28 @@ Flag = Literal[
     "sexual_violence", "minor", "private_person", "quotation",
 ]  # fmt: skip
 Policy = Literal["allow", "neutral_only", "semantic_only", "skip"]
-"""Write news; only neutral or positive news; only reword; leave the sample out of every arm."""
+"""Allow any news, allow only neutral or positive news, only reword, or leave the sample out of all
+arms."""
 Pipeline = Literal["full", "lean"]
-"""Whether extractor and rewriter, and replacer and composer, are asked in one call each (lean)."""
+"""Whether each role makes its own call (full), or extractor and rewriter share one, and replacer
+and composer another (lean)."""
 Route = Literal["compose", "replace", "evidence"]
 DefectKind = Literal["facts", "label", "form", "unsafe"]
 Arm = Literal["original", "semantic", "updated", "control"]
 TaskKind = Literal["labels", "choice", "answer", "summary"]
-"""What the gold of a task's samples is: a label, one of a sample's options, accepted short answers,
+"""The kind of gold of a task's samples: a label, one of a sample's options, accepted short answers,
 or a reference summary."""
 AnswerKind = Literal["answered", "refused", "truncated", "unparsed"]
 MOST_OPTIONS = 26
 """The most options of a choice: one for each letter."""
 Text = Annotated[str, StringConstraints(min_length=1)]
 Seed = Annotated[int, AfterValidator(lambda given: given % 2**32)]
-"""The seed of all that is drawn, in the range that NumPy and scikit-learn take; any other integer
-stands for its remainder, so that runs begun with one can be finished."""
+"""The seed of all random choices, in the range that NumPy and scikit-learn accept. Other integers
+are reduced modulo 2^32, so runs that were started with one can be finished."""
 
 
 class Value(BaseModel):
-    """Base of all values: frozen, strict about keys."""
+    """Base of all values: frozen, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -95,63 +97,66 @@ class Label(Value):
     """One class of a task's label space."""
 
     id: Annotated[int, Field(ge=-(2**63), lt=2**63)]
-    """The integer that the benchmark's files use; within 64 bits, as SQLite keeps it."""
+    """The integer in the benchmark's files; limited to 64 bits by SQLite."""
     name: str
     """The name shown to people and models, e.g. `joy`."""
     meaning: str
-    """What the label says about a text, in one clause."""
+    """The meaning of the label, in one clause."""
     aliases: tuple[str, ...] = ()
-    """Other spellings that source files use for it, e.g. `not_equivalent`."""
+    """Other spellings in source files, e.g. `not_equivalent`."""
 
 
 class Task(Value):
-    """What kind of benchmark: its fields, its label space and what each role must know of it."""
+    """The task of a benchmark: its fields, its label space and instructions for each role."""
 
     name: str
     kind: TaskKind = "labels"
     description: str
-    """One sentence a stranger understands."""
+    """One sentence, understandable without context."""
     fields: tuple[str, ...] = Field(min_length=1)
     """Names of the text fields, in reading order, e.g. `("sentence1", "sentence2")`."""
     labels: tuple[Label, ...]
-    """The label space; of a choice its letters, of answers their types (`coreeval.tasks.kinds`)."""
+    """The label space; for choices the letters, for answers their types
+    (`coreeval.tasks.kinds`)."""
     options: Annotated[int, Field(ge=0, le=MOST_OPTIONS)] = 0
     """The most options of a choice; 0 for the other kinds."""
     hidden_fields: tuple[str, ...] = ()
-    """Fields that hold the gold: never shown to a judge or target that must find it."""
+    """Fields with the gold, which judges and targets that must find it never see."""
     carried_fields: tuple[str, ...] = ()
-    """Fields that no role writes: a new text has those of its original."""
+    """Fields that no role writes; a new text has the original's."""
     question: str
-    """The label question put to a blind judge; may name `$target`."""
+    """The label question for a blind judge; may contain `$target`."""
     language: Language = ENGLISH
-    """The language of the texts; news is sought, and texts are written and checked in it."""
+    """The language of the texts, also used to search news, and to write and check texts."""
     text_kind: Literal["tweet", "sentence"]
-    """Register of the texts; decides the length and overlap tolerances (research: pilot §7)."""
+    """The register of the texts, which determines the tolerances for length and overlap (research:
+    pilot §7)."""
     target: str | None = None
-    """What a stance is about; None for tasks without a target."""
+    """The target of a stance; None for tasks without one."""
     target_terms: tuple[str, ...] = ()
-    """Words that name the target in a text."""
+    """Words that refer to the target in a text."""
     markers: tuple[str, ...] = ()
-    """Label-carrying tokens that must survive exactly, e.g. `#irony`."""
+    """Tokens that carry the label and must stay exactly as they are, e.g. `#irony`."""
     factual_fields: tuple[str, ...] = ()
-    """Fields whose facts need evidence; empty means all of them (RTE: the premise only)."""
+    """Fields whose facts need evidence; empty for all fields (RTE: only the premise)."""
     symmetric: bool = False
-    """True when the order of the fields does not matter for the label (MRPC)."""
+    """Whether the label does not depend on the order of the fields (MRPC)."""
     tokenised: bool = False
-    """True when the texts keep spaces around punctuation (MRPC)."""
+    """Whether the texts have spaces around punctuation (MRPC)."""
     lines: dict[RoleName, str] = {}
-    """What a role must know about this task, one short paragraph for each role."""
+    """Instructions about this task, one short paragraph for each role."""
     templates: tuple[str, ...] = Field(min_length=1)
-    """Prompts that put a sample to a target model; `$name` of each field, `$labels`, `$target`."""
+    """Prompts that ask a target about a sample, with `$name` of each field, `$labels`,
+    `$target`."""
 
     @property
     def shown_fields(self) -> tuple[str, ...]:
-        """Return the fields that are shown to whoever must find the gold."""
+        """Return the fields that a model sees if it must find the gold."""
         return tuple(name for name in self.fields if name not in self.hidden_fields)
 
     @model_serializer(mode="wrap")
     def _omit_kind_of_labels(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave out what only other kinds have, so that tasks with labels keep their hashes."""
+        """Leave out keys of other kinds, so that the hashes of tasks with labels stay the same."""
         said: dict[str, object] = dump(self)
         if self.kind == "labels":
             for name in ("kind", "options", "hidden_fields", "carried_fields"):
@@ -163,41 +168,41 @@ class Sample(Value):
     """One labelled item of a benchmark."""
 
     id: str
-    """The source's own id, else `<task>/<split>/<line, from 1>`; stable across refreshes."""
+    """The source's own id, or `<task>/<split>/<line, from 1>`; stable across refreshes."""
     split: str
     fields: dict[str, str]
     label: int
     label_text: str
     cluster: str = ""
-    """What samples have in common that stand or fall together, such as their document; samples of
-    one cluster are resampled as one. Empty where the benchmark does not say."""
+    """Identifies samples that depend on each other, such as those of one document; samples of one
+    cluster are resampled together. Empty if the benchmark does not state it."""
 
 
 class Item(Value):
     """One question of a benchmark in any form: multiple choice, calculation, summary."""
 
     id: str
-    """The source's own id, else `<benchmark>/<split>/<line, from 1>`."""
+    """The source's own id, or `<benchmark>/<split>/<line, from 1>`."""
     split: str
     input: Text
-    """What a model is given, options and all."""
+    """The input for a model, including the options."""
     output: str
-    """The reference; empty where the benchmark has none."""
+    """The reference; empty if the benchmark has none."""
     options: dict[str, str] = {}
-    """Text by option letter, in the order shown; empty where it is no multiple choice."""
+    """Text by option letter, in the order shown; empty if it is not multiple choice."""
     cluster: str = ""
-    """The document that the item is about, where others may be about it too; empty: unknown."""
+    """The document that the item is about, which other items may share; empty if unknown."""
 
 
 class BadRow(Value):
-    """A line of a benchmark's file that was no sample or item."""
+    """A line of a benchmark's file that is not a valid sample or item."""
 
     file: str
     line: int
     """Line number from 1 (row number for formats without lines)."""
     reason: str
     text: str
-    """The line as found, cut to 200 characters."""
+    """The unchanged line, cut to 200 characters."""
 
 
 # -- knowledge ----------------------------------------------------------------------------------
@@ -218,7 +223,7 @@ class NamedEntity(Value):
 
 
 def _depth_of(given: Mapping[str, object]) -> EvidenceDepth:
-    """Return the depth of evidence that does not state it, as evidence of before does not."""
+    """Return the depth of evidence that does not state it, such as evidence from older versions."""
     return "description" if given.get("snippet") else "headline"
 
 
@@ -231,26 +236,26 @@ class Evidence(Value):
     domain: str
     title: str
     snippet: str = ""
-    """A sentence describing the article; empty where the source gives none."""
+    """A sentence that describes the article; empty if the source has none."""
     published_at: datetime
     published_precision: Precision
-    """How the publication time is known: stated, read off the URL, from a twin, or crawl time."""
+    """The source of the publication time: stated, from the URL, from a twin, or the crawl time."""
     language: str = ENGLISH
     entities: tuple[NamedEntity, ...] = ()
     cluster: str = ""
-    """Shared by articles that tell the same event; empty when it stands alone."""
+    """Id shared by articles about the same event; empty if there are no others."""
     origin: str
-    """The backend's file and row, so that a fact can be traced to the byte."""
+    """The backend's file and row, for tracing facts to their source."""
     instruction_like: bool = False
-    """Whether its text reads like an instruction to a model; it is shown as data all the same."""
+    """Whether its text looks like an instruction to a model; it is still shown, as data."""
     source: EvidenceSource = "gdelt"
-    """Where its text comes from."""
+    """The source of its text."""
     licence: str = ""
-    """A short name of the terms of its text, such as `CC BY-SA 4.0`; empty: the publisher's own."""
+    """The licence of its text, such as `CC BY-SA 4.0`; empty for the publisher's own terms."""
     depth: EvidenceDepth = Field(default_factory=_depth_of)
-    """How much of it was there to write from: its headline, a sentence of description, a text."""
+    """How much of it is available: the headline, a sentence of description, or a text."""
     text_sha256: str = ""
-    """sha256 of the article's text, where there was one."""
+    """sha256 of the article's text; empty without a text."""
 
 
 class EntityQuery(Value):
@@ -260,41 +265,41 @@ class EntityQuery(Value):
     text: str
     """An entity name or a few content words."""
     rung: Rung = "named"
-    """The step of the knowledge ladder that this query stands for."""
+    """The rung of the knowledge ladder that this query belongs to."""
     aliases: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
-    """Other names and content words of the sample, which settle whom an ambiguous name means."""
+    """Other names and content words of the sample, which disambiguate the name."""
 
 
 NoEvidence = Literal[
     "no_news", "not_covered", "throttled", "rejected", "unavailable", "reused"
 ]  # fmt: skip
-"""Why there is nothing: the source was asked and has none; it does not hold the window; it is asked
-too often; it refuses the question; it cannot be reached; what it has carries other samples."""
+"""The reason that there is no evidence: the source has none, does not cover the window, is asked
+too often, rejects the query or cannot be reached, or its news is already used by other samples."""
 
 
 class Coverage(Value):
-    """What a source holds inside a window."""
+    """The coverage of a window by a source."""
 
     articles: int | None
-    """None where the source cannot tell without being paid or asked for it."""
+    """None if the source cannot tell without a request or a payment."""
     first: datetime | None = None
     last: datetime | None = None
     days: int = 0
-    """Days of the window with at least one article."""
+    """The number of days of the window with at least one article."""
     gaps: tuple[str, ...] = ()
-    """Spans without any article, as `2026-01-03..2026-01-09` (both included)."""
+    """Spans without any article, such as `2026-01-03..2026-01-09` (both included)."""
 
 
 class Retrieval(Value):
-    """What a source answered: evidence per query, or why there is none."""
+    """The result of a search: evidence per query, or the reason that there is none."""
 
     by_query: dict[str, tuple[Evidence, ...]]
-    """Ranked evidence by query id, best first."""
+    """Evidence by query id, best first."""
     reasons: dict[str, NoEvidence] = {}
-    """For each query without evidence, why."""
+    """The reason for each query without evidence."""
     notes: tuple[str, ...] = ()
-    """What the user should be told, a sentence each: a source that is down, a cap that was met."""
+    """Notes for the user, one sentence each, such as an unavailable source or a reached limit."""
     bytes_billed: int = 0
     cost_usd: float = 0.0
 
@@ -303,7 +308,7 @@ class Retrieval(Value):
 
 
 class Entity(Value):
-    """Something a sample mentions: a name or a concept."""
+    """A name or a concept that a sample mentions."""
 
     span: Text
     """Copied character by character from the field."""
@@ -311,12 +316,12 @@ class Entity(Value):
     kind: Literal["named", "concept"]
     type: EntityType
     query_name: str
-    """The span written out (abbreviations expanded) for searching."""
+    """The span with abbreviations expanded, for searching."""
     aliases: tuple[str, ...] = ()
 
 
 class Triple(Value):
-    """(head, relation, tail), as the paper's section 3.3 has it."""
+    """(head, relation, tail), as in section 3.3 of the paper."""
 
     head: str
     relation: str
@@ -330,7 +335,7 @@ class FieldTriple(Triple):
 
 
 class Lock(Value):
-    """A span that must survive word for word."""
+    """A span that must stay word for word."""
 
     span: Text
     field: str
@@ -338,46 +343,46 @@ class Lock(Value):
 
 
 class Sensitive(Value):
-    """Something in a sample that limits what may be written about it."""
+    """A property of a sample that restricts what may be written about it."""
 
     flag: Flag
     span: str
 
 
 class Extraction(Value):
-    """What the extractor found in one sample (paper eq. 1, and the triples of §3.3)."""
+    """The extractor's findings in one sample (paper eq. 1, and the triples of §3.3)."""
 
     entities: tuple[Entity, ...] = ()
     triples: tuple[FieldTriple, ...] = ()
     locked: tuple[Lock, ...] = ()
     sensitive: tuple[Sensitive, ...] = ()
     queries: Annotated[tuple[str, ...], Field(max_length=4)] = ()
-    """Searches for news on what the text is about, from specific to general."""
+    """Searches for news on the topic of the text, from specific to general."""
     siblings: Annotated[tuple[str, ...], Field(max_length=3)] = ()
-    """Searches for other things of the same kind in a like relation (pilot §2)."""
+    """Searches for other things of the same kind in a similar relation (pilot §2)."""
     structures: Annotated[tuple[str, ...], Field(max_length=2)] = ()
-    """Headline words of any news with the shape that the text needs (pilot §2)."""
+    """Headline words of any news of the kind that the text needs (pilot §2)."""
     need: str = ""
-    """The kind of news that the text would need, in a few words."""
+    """The kind of news that the text needs, in a few words."""
     deixis_only: bool = False
-    """True when the text has only pronouns and the like: nothing to search for."""
+    """Whether the text has nothing to search for, such as only pronouns."""
 
 
 class Statement(Value):
-    """One thing the chosen news says: the unit of the paper's knowledge summary (eq. 2)."""
+    """One statement of the chosen news: the unit of the paper's knowledge summary (eq. 2)."""
 
     text: str
     evidence_ids: Annotated[tuple[str, ...], Field(min_length=1)]
     quote: Text
     """Verbatim words of the evidence."""
     translation: str = ""
-    """The quote in the sample's language, where the evidence is in another one."""
+    """The quote in the sample's language, if the evidence is in another one."""
     modality: Literal["asserted", "attributed", "question", "hedged"]
     speaker: str = ""
 
 
 class Replacement(Value):
-    """A new triple, the old one it replaces, and the statement it rests on (paper eq. 3)."""
+    """A new triple, the old one that it replaces, and the supporting statement (paper eq. 3)."""
 
     before: Triple | None
     """None for an insertion."""
@@ -386,11 +391,11 @@ class Replacement(Value):
     field: str
     statement_index: Annotated[int, Field(ge=0)]
     same_type: bool = False
-    """Whether old and new are things of the same kinds; only the offline replacer says so."""
+    """Whether old and new are of the same kinds; set only by the offline replacer."""
 
 
 class Deletion(Value):
-    """An old fact that must go."""
+    """An old fact to remove."""
 
     span: str
     field: str
@@ -398,7 +403,7 @@ class Deletion(Value):
 
 
 class Person(Value):
-    """A named real person in what is to be written."""
+    """A real person named in the text to write."""
 
     name: str
     role: Literal["subject", "source"]
@@ -406,15 +411,15 @@ class Person(Value):
 
 
 class Plan(Value):
-    """What the replacer decided: the knowledge in statements, and the new triples."""
+    """The replacer's plan: the knowledge as statements, and the new triples."""
 
     decision: Literal["use", "none_fits", "unsafe"]
     statements: Annotated[tuple[Statement, ...], Field(max_length=6)] = ()
     replacements: tuple[Replacement, ...] = ()
     claims: dict[str, str] = {}
-    """By field that needs no evidence, such as a hypothesis, the sentence that it should say."""
+    """The new sentence of each field that needs no evidence, such as a hypothesis."""
     replaces_all: bool = False
-    """Whether nothing of the old facts may be left; `delete` need not list them then."""
+    """Whether no old fact may remain; `delete` need not list them then."""
     delete: tuple[Deletion, ...] = ()
     persons: tuple[Person, ...] = ()
     reason: str = ""
@@ -426,7 +431,7 @@ class Rewrite(Value):
     fields: dict[str, str]
     reworded: bool
     declined: bool = False
-    """Whether the rewriter declined, since the text would harm somebody if written anew."""
+    """Whether the rewriter declined because a new text would harm somebody."""
     reason: str = ""
 
 
@@ -446,12 +451,12 @@ FactDefect = Literal[
 
 
 class JudgedStatement(Value):
-    """One atomic statement of a text and whether its evidence carries it."""
+    """One atomic statement of a text, and whether the evidence supports it."""
 
     text: str
     field: str
     words: str = ""
-    """The words of the text that make the statement; empty where the judge named none."""
+    """The words of the text that make the statement; empty if the judge named none."""
     kind: StatementClass
     supported: Literal["yes", "no", "not_needed"]
     evidence_id: str = ""
@@ -460,36 +465,36 @@ class JudgedStatement(Value):
 
 
 class FactVerdict(Value):
-    """What the fact judge said, statement by statement; the conjunction is made by code."""
+    """The fact judge's verdict on each statement; code combines them."""
 
     statements: tuple[JudgedStatement, ...]
 
 
 class LabelVerdict(Value):
-    """What a judge that was told nothing said about a text's label or gold."""
+    """A blind judge's verdict on a text's label or gold."""
 
     label: str
-    """A label name of the task, the letter of an option, an answer in words, what a summary is
-    (`faithful`, `incomplete`, `unfaithful`), or `unclear`."""
+    """A label name of the task, the letter of an option, an answer in words, the judgement of a
+    summary (`faithful`, `incomplete`, `unfaithful`), or `unclear`."""
     cue: str = ""
-    """The words that decided it."""
+    """The decisive words."""
     confidence: Literal["low", "medium", "high"] = "medium"
     fluency: Literal[1, 2, 3] = 3
-    """How naturally the text reads, on the CoreEval paper's scale (Table 13), 3 the best."""
+    """The naturalness of the text on the CoreEval paper's scale (Table 13); 3 is best."""
     odd: str = ""
-    """The words that read least naturally."""
+    """The least natural words."""
 
 
 class OptionVerdict(Value):
-    """What a judge said of one option of a choice."""
+    """A judge's verdict on one option of a choice."""
 
     letter: str
     truth: Literal["right", "wrong", "open"]
-    """Whether the evidence makes it right or wrong, or leaves that open."""
+    """Whether the evidence makes it right or wrong, or leaves this open."""
     same_type: bool
-    """Whether it is a thing of the kind that the question asks for."""
+    """Whether it is of the kind that the question asks for."""
     plausible: bool
-    """Whether somebody who has not read the news could take it for right."""
+    """Whether somebody who has not read the news could consider it right."""
     why: str = ""
 
 
@@ -497,13 +502,13 @@ class OptionVerdict(Value):
 
 
 class Defect(Value):
-    """Something wrong with a composed text, and where the retry should go."""
+    """A defect of a composed text, and the role that a retry should start with."""
 
     check: str
-    """Name of the check or judge that found it."""
+    """The name of the check or judge that found it."""
     kind: DefectKind
     message: str
-    """What is wrong, quoting the offending words: it becomes the feedback."""
+    """A description that quotes the wrong words; it is the feedback for the retry."""
     route: Route
 
 
@@ -528,19 +533,19 @@ class ReplacedFact(Value):
 
 
 class Freshness(Value):
-    """How new the evidence is that a sample's replaced facts rest on."""
+    """The age of the evidence for a sample's replaced facts."""
 
     earliest: datetime
-    """Publication time of the oldest piece."""
+    """The publication time of the oldest piece."""
     precision: Precision
-    """The least certain way in which the publication time of a piece is known."""
+    """The least certain precision of a piece's publication time."""
     after_cutoff: dict[str, bool | None]
     """For each target that is not embedded, whether all of it was published after the target's
-    cutoff and its release; None where neither is known."""
+    cutoff and release; None if neither is known."""
 
 
 class Result(Value):
-    """How a sample ended, and its texts in the arms it belongs to."""
+    """The outcome of a sample, and its texts by arm."""
 
     sample_id: str
     outcome: Outcome
@@ -551,45 +556,45 @@ class Result(Value):
     semantic: dict[str, str] | None = None
     updated: dict[str, str] | None = None
     original_label: str = ""
-    """What the blind judge said about the original: a label name, `unclear`, or empty."""
+    """The blind judge's verdict on the original: a label name, `unclear`, or empty."""
     facts: tuple[ReplacedFact, ...] = ()
     freshness: Freshness | None = None
     """None for a sample without replaced facts."""
     kept_from: str | None = None
-    """Version of the release that its texts and facts were first made for; None where this run
+    """The version of the release that its texts and facts were first made for; None if this run
     made them."""
 
 
 class TrainEnd(Value):
-    """What became of an item of the train split when it was reworded."""
+    """The outcome of rewording an item of the train split."""
 
     status: TrainStatus = "open"
     semantic: dict[str, str] | None = None
-    """Its text in other words; kept, with another label too, as evidence."""
+    """The reworded text; also kept as evidence if its label differs."""
     reason: str = ""
-    """Why it cannot be compared."""
+    """The reason that it cannot be compared."""
 
 
 class Prediction(Value):
-    """What one target said of one sample, asked with one template."""
+    """One target's answer about one sample, asked with one template."""
 
     target: str
     source: str
-    """Which texts it was asked about: an arm, or the name of other samples beside the run's."""
+    """The texts that it was asked about: an arm, or the name of another set of samples."""
     sample_id: str
     template: int = Field(ge=0)
-    """Number of the task's template, from 1; 0 for a target that is shown none."""
+    """The number of the task's template, from 1; 0 for a target without templates."""
     answer: str
-    """A label name of the task, the letter of an option, what was said, or empty."""
+    """A label name of the task, the letter of an option, the answer's words, or empty."""
     kind: AnswerKind = "answered"
     reason: str = ""
-    """Why there is no answer."""
+    """The reason that there is no answer."""
     version: str = ""
-    """Of the words round the text; an answer to other words is none to these."""
+    """Hash of the words around the text; an answer to other words is not reused."""
     right: bool | None = None
-    """Whether the answer is right, by a task whose answers are graded; else None."""
+    """Whether the answer is right; None if the task does not grade answers."""
     score: float | None = Field(default=None, ge=0, le=1)
-    """How good the answer is, by a task whose answers are graded; else None."""
+    """The score of the answer; None if the task does not grade answers."""
 
     @model_validator(mode="after")
     def _answer_if_answered(self) -> Self:

@@ -1,4 +1,4 @@
-"""What kinds of benchmark there are: built-in tasks as data, and the reader of a user's own.
+"""Benchmark tasks: the built-in ones as data, and the reader of the user's own task files.
 
 The file format is described in docs/tasks.md.
 """

@@ -1,4 +1,4 @@
-"""Finds a label by any name that a file or a model gives it."""
+"""Finds a label by any name that a file or a model uses for it."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,14 @@ from coreeval.schema import Label, Task
 
 
 def fold_name(text: str) -> str:
-    """Return a name in one case, with `_`, `-` and runs of spaces made equal."""
+    """Return a case-folded name, with `_`, `-` and runs of spaces unified."""
     return " ".join(text.replace("_", " ").replace("-", " ").casefold().split())
 
 
 def find_label(task: Task, value: object) -> Label | None:
     """Return the label for a name, an alias or an integer id; None for anything else.
 
-    A whole number may be given as text or as a float, because some files have no types.
+    A whole number may be a text or a float, because some files have no types.
     """
     return make_label_finder(task)(value)
 
@@ -35,7 +35,7 @@ def make_label_finder(task: Task) -> Callable[[object], Label | None]:
 
 
 def parse_label_number(value: object) -> int | None:
-    """Return the id that a value is read as, such as 1 for "1.0"; None if it is a name."""
+    """Return the id that a value means, such as 1 for "1.0"; None if it is a name."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -1,8 +1,8 @@
-"""Loads a task, built in or from a file, and checks everything in it.
+"""Loads a built-in task or a task file, and checks everything in it.
 
-A task file is a `Task` and the targets that it knows by a short name; of a kind other than labels
-it may leave out what is the same for most tasks of its kind (`kinds.yaml`). Each problem is one
-line, and none is raised.
+A task file has the keys of a `Task`, and stance targets by short name. For kinds other than labels,
+it may leave out values that most tasks of its kind share (`kinds.yaml`). Checks return one line for
+each problem and do not raise it.
 """
 
 import difflib
@@ -38,21 +38,21 @@ from coreeval.tasks.kinds.choice import LETTERS
 from coreeval.tasks.label_finder import fold_name
 
 UNDECIDED = "unclear"
-"""Answer of a blind judge if no label fits; labels must not have this name."""
+"""The answer of a blind judge if no label fits; labels must not have this name."""
 
 
 class TaskTarget(Value):
     """A target of a stance."""
 
     name: str
-    """Full name of the target, as used in prompts."""
+    """The full name of the target, as used in prompts."""
     spellings: tuple[str, ...] = ()
     """Other short names for it, e.g. those used for folders."""
     terms: tuple[str, ...] = Field(min_length=1)
-    """Words that name it in a text."""
+    """Words that refer to it in a text."""
 
     def all_names(self, key: str) -> set[str]:
-        """Return all names, folded, of the target under `key` in the file."""
+        """Return all folded names of the target under `key` in the file."""
         return {fold_name(name) for name in (key, self.name, *self.spellings)}
 
 
@@ -60,7 +60,7 @@ class TaskFile(Task):
     """The content of a task file."""
 
     targets: dict[str, TaskTarget] = {}
-    """Targets by the short name that a config uses."""
+    """Targets by their short names in a config."""
 
     def find_target(self, name: str) -> TaskTarget | None:
         """Return the target with this name."""
@@ -120,7 +120,7 @@ _OF_CODE = ("hidden_fields", "carried_fields")
 
 
 def _find_kind_defect(raw: dict[str, object]) -> TaskProblem | None:
-    """Return what is wrong with the kind, or with keys that only some kinds have."""
+    """Return the problems with the kind, and with keys that only some kinds have."""
     kind = raw.get("kind", "labels")
     if not isinstance(kind, str) or kind not in KINDS:
         return TaskProblem(f"there is no kind {kind!r}", suggest_name(str(kind), list(KINDS)))
@@ -134,7 +134,7 @@ def _find_kind_defect(raw: dict[str, object]) -> TaskProblem | None:
 
 @cache
 def _kind_defaults() -> dict[str, dict[str, object]]:
-    """Return what a task file may leave out, by kind."""
+    """Return the values that a task file may leave out, by kind."""
     text = (resources.files("coreeval.tasks") / "kinds.yaml").read_text(encoding="utf-8")
     found: dict[str, dict[str, object]] = yaml.safe_load(text)
     return found
@@ -157,11 +157,11 @@ def _explain_error(error: ErrorDetails) -> TaskProblem:
 
 
 _COMMA_HINT = 'quote a meaning that has a comma, as in meaning: "glad, or proud"'
-"""For a key without a value, which is the rest of a text in {…} that YAML ends at its comma."""
+"""The hint for a key without a value: YAML ends an unquoted text in {…} at a comma."""
 
 
 def suggest_name(word: str, known: Sequence[str]) -> str:
-    """Return a hint that names the most similar word, or all of them."""
+    """Return a hint with the most similar word, or with all words."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
 
@@ -319,10 +319,9 @@ ALL_TARGETS = "all"
 def load_task(name_or_path: str, target: str | None = None, language: str | None = None) -> Task:
     """Return a built-in task, or the task in a YAML file.
 
-    `target` is for tasks whose question names one (stance). A name that the file lists is written
-    out and brings its terms; any other name is used unchanged. `all` leaves the task without a
-    target: load it once more for each target that the samples have. `language` replaces the
-    language that the file states.
+    `target` is for tasks whose question names one (stance). A short name in the file stands for its
+    full name and terms; any other name is used unchanged. `all` leaves the task without a target;
+    load it again for each target of the samples. `language` replaces the language in the file.
 
     Raises:
         TaskError: the task does not exist, its file has a mistake, or a target is missing or
@@ -342,15 +341,14 @@ def load_task(name_or_path: str, target: str | None = None, language: str | None
 def hash_task(task: Task) -> str:
     """Return the sha256 of a task: its labels, its fields and its instructions to roles.
 
-    The language counts unless it is English, so that tasks from before there were others keep
-    their hash.
+    The language counts unless it is English, so that older tasks keep their hash.
     """
     known = {"language"} if task.language == ENGLISH else set[str]()
     return hashlib.sha256(task.model_dump_json(exclude=known).encode()).hexdigest()
 
 
 def explain_task(path: str) -> list[str]:
-    """Return every remark on a task file, one line each; never raise a TaskError.
+    """Return every problem and note on a task file, one line each; never raise a TaskError.
 
     Lines that start with `note: ` are not mistakes.
     """

@@ -1,1 +1,1 @@
-"""The local web pages that show what a run did; they only read its files."""
+"""Local web pages that show what a run did; they only read its files."""

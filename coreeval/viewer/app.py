@@ -1,6 +1,6 @@
-"""The application (routes, middlewares, error pages), and the server that runs it.
+"""The application (routes, middlewares, error pages), and its server.
 
-The server listens on this machine until a signal ends it. Beyond loopback it asks for a token.
+The server listens on this machine until a signal ends it. Outside loopback, it requires a token.
 """
 
 import errno
@@ -51,7 +51,7 @@ CONTENT_POLICY = "; ".join(
         "base-uri 'none'",
     ]
 )
-"""Nothing external and nothing inline, so that text from news and models cannot run as code."""
+"""Allows no external and no inline code, so text from news and models cannot run."""
 SECURITY_HEADERS: Mapping[str, str] = {
     "content-security-policy": CONTENT_POLICY,
     "x-content-type-options": "nosniff",
@@ -94,7 +94,7 @@ class AccessGuard:
         self._app, self._hosts, self._token = app, frozenset(hosts), token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request, or answer it here if it is refused or redirected."""
+        """Pass on a request, or answer it if it is refused or redirected."""
         refusal = self._refuse(scope) if scope["type"] == "http" else None
         await (refusal or self._app)(scope, receive, send)
 
@@ -108,7 +108,7 @@ class AccessGuard:
         return self._check_token(scope, headers) if self._token else None
 
     def _is_served(self, host: str) -> bool:
-        """Return whether a host name is served; `*` allows bare IPs, which DNS cannot rebind."""
+        """Return whether a host name is allowed; `*` allows bare IPs, which DNS cannot rebind."""
         name = _strip_port(host).lower()
         return name in self._hosts or ("*" in self._hosts and _is_address(name))
 
@@ -130,7 +130,7 @@ class AccessGuard:
 
 
 def _keeps_note(scope: Scope) -> bool:
-    """Return whether a request keeps a note, the only one that may change something."""
+    """Return whether a request saves a note, the only request that may change anything."""
     return scope["method"] == "POST" and note_form.is_note_path(scope["path"])
 
 
@@ -202,10 +202,10 @@ def create_app(
     Args:
         runs: Directories of runs.
         workspace: The workspace whose runs and releases are also shown.
-        token: The token that a reader must present; None admits everyone who can reach the pages.
+        token: The token that a reader must send; None admits everyone who can reach the pages.
         hide_texts: Whether to leave out texts, prompts and answers.
-        allowed_hosts: The host names to serve the pages under; `*` stands for any bare IP address.
-        bundle: The pages that are written as files; None if they are served.
+        allowed_hosts: The host names of the server; `*` stands for any bare IP address.
+        bundle: The pages to write as files; None if they are served.
     """
     app = Starlette(
         routes=[*ROUTES, Mount("/static", StaticFiles(packages=STATIC_FOLDERS))],
@@ -235,7 +235,7 @@ def _handle_known_error(request: Request, error: Exception) -> Response:
 
 def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    missing = error.detail == HTTPStatus.NOT_FOUND.phrase  # the default of Starlette
+    missing = error.detail == HTTPStatus.NOT_FOUND.phrase  # Starlette's default
     return _render_error(
         request, error.status_code, "There is no such page." if missing else error.detail
     )
@@ -245,7 +245,7 @@ def _handle_bug(request: Request, error: Exception) -> Response:
     """Return the response to a bug; its traceback goes to the server's terminal."""
     said = f"This page failed: {type(error).__name__}. The terminal shows where."
     answer = _render_error(request, 500, said)
-    answer.headers.update(SECURITY_HEADERS)  # it is made outside of the middlewares
+    answer.headers.update(SECURITY_HEADERS)  # it is created outside the middlewares
     return answer
 
 
@@ -261,12 +261,12 @@ _WILDCARD_ADDRESSES = ("0.0.0.0", "::")
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSocket:
-    """A listening socket that pages are served on, and what a reader needs to open them."""
+    """The listening socket of the server, and what a reader needs to open the pages."""
 
     listener: socket.socket
     host: str
     token: str | None
-    """None on loopback, which only users of this machine can reach."""
+    """The token; None on loopback, which only users of this machine can reach."""
 
     @property
     def address(self) -> str:
@@ -278,7 +278,7 @@ class ServerSocket:
 
     @property
     def allowed_hosts(self) -> Collection[str]:
-        """Return the host names to serve; bare addresses are safe if a token is required."""
+        """Return the allowed host names; bare addresses are safe if a token is required."""
         if self.token is None:
             return LOOPBACK_HOSTS
         return {*LOOPBACK_HOSTS, socket.gethostname().lower(), self.host.lower(), "*"}
@@ -325,7 +325,7 @@ class PageServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                log_config=None,  # or it closes the log handlers of its process
+                log_config=None,  # otherwise it closes the log handlers of its process
                 log_level="warning",
                 access_log=False,
                 server_header=False,

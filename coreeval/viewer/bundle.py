@@ -1,7 +1,7 @@
-"""A bundle: the pages of one run as files that open from disk or from any web host.
+"""Bundles: the pages of one run as files that open from disk or from any web host.
 
-The application answers the requests, so a bundle has the pages of the server. Links become
-relative to the page; those that lead to no page of the bundle lose their address.
+The application produces the pages, so a bundle has the same pages as the server. Links become
+relative to the page; links to pages outside the bundle are removed.
 """
 
 import asyncio
@@ -37,56 +37,56 @@ from coreeval.viewer.run_pages import REPORT_PAGE_POLICY
 from coreeval.viewer.sample_list import PAGE_SIZE
 
 MOST_SAMPLES: Final = 1000
-"""The most samples that have a page in a bundle (own choice: some 100 MB)."""
+"""The most samples with a page in a bundle (own choice: about 100 MB)."""
 MOST_LIST_PAGES: Final = MOST_SAMPLES // PAGE_SIZE
 MARKER: Final = "bundle.json"
-"""The file that says that a folder is a bundle, and which of its files are the bundle's."""
+"""The file that marks a folder as a bundle, and lists the bundle's files."""
 _PAGE: Final = re.compile(
     r"index\.html|detection\.html|report\.html|report\.json|items\.csv"
     r"|(samples|targets)(-[0-9a-f]{16})?(-\d+)?\.html|sample/[0-9a-f]{16}\.(html|json)"
     r"|static/[\w.-]+"
 )
-"""The names that `BundlePlan.find_file` gives: a marker may come from elsewhere, and only files
+"""The names that `BundlePlan.find_file` returns. A marker may come from a stranger, so only files
 with such names are replaced or deleted."""
 _MOST_MARKER_BYTES: Final = 1 << 20
 _ADDRESS: Final = re.compile(rb' (href|src)="(/[^"]*)"')
-"""A link within these pages: a quote in a text is escaped, so no text looks like one."""
+"""A link within these pages; quotes in texts are escaped, so no text looks like one."""
 _HTMX: Final = re.compile(rb'\s+hx-[a-z-]+="[^"]*"')
 _FOLDER_VALUE: Final = re.compile(rb'"(?:[A-Za-z]:)?[/\\][^"\n]*[/\\]([^"/\\\n]+)"')
-"""A path in the settings of a run, from the root of its machine."""
+"""An absolute path in the settings of a run."""
 _REPORT_HEAD: Final = (
     '<!doctype html>\n<meta charset="utf-8">\n'
     f'<meta http-equiv="Content-Security-Policy" content="{REPORT_PAGE_POLICY}">\n'
 ).encode()
-"""Stands before a report, which the server sends with this policy: the run may be of others."""
+"""The prefix of a report, with the policy that the server sends; the run may be from a stranger."""
 _PLACE_PARAMETERS: Final = frozenset({"after", "before", "page"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class BundlePlan:
-    """The pages of a run that a bundle has, and their files."""
+    """The pages of a run in a bundle, and their files."""
 
     run: Path
     """The directory of the run."""
     key: str
     """Its name in addresses."""
     samples: Mapping[str, str]
-    """The files of the samples that have a page, without their endings, by id."""
+    """The files of the samples with a page, without endings, by id."""
     total: int
     """The number of samples of the run."""
     report: bool
-    """Whether the report of the run is in the bundle."""
+    """Whether the bundle contains the report of the run."""
     release: str = ""
-    """The name and version of the release of which the bundle is; empty for a run."""
+    """The name and version of the release in the bundle; empty for a run."""
     folders: tuple[str, ...] = ()
-    """Folders of this machine that no page names."""
+    """Folders of this machine that no page may name."""
 
     def shows_texts(self, sample: str) -> bool:
-        """Return whether lists may quote a sample: a release quotes only what it publishes."""
+        """Return whether lists may quote a sample; a release quotes only published samples."""
         return not self.release or sample in self.samples
 
     def find_file(self, address: str) -> str | None:
-        """Return the file of a page, by its address on the server; None if it has none."""
+        """Return the file of a page, given its address on the server; None if there is none."""
         path, _, query = address.partition("#")[0].partition("?")
         if path.startswith("/static/"):
             return path[1:]
@@ -110,7 +110,7 @@ class BundlePlan:
         return file and file + (".html" if kind == "sample" else ".json")
 
     def _find_list(self, name: str, query: str) -> str | None:
-        """Return the file of a list; a list in another order has none."""
+        """Return the file of a list; lists in another order have none."""
         given = parse_qsl(query)
         page = int(dict(given).get("page", "1"))
         chosen = sorted(pair for pair in given if pair[0] not in _PLACE_PARAMETERS)
@@ -125,17 +125,17 @@ def _shorten(text: str) -> str:
 
 
 def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
-    """Return which pages the bundle of a run or release has.
+    """Return the pages in the bundle of a run or release.
 
-    Pages of accepted samples come first. A release has pages of the samples that it publishes,
-    and no report, which quotes others.
+    Pages of accepted samples come first. A release has only pages of the samples that it publishes,
+    and no report, because the report quotes others.
 
     Args:
-        place: The directory of a run, or of a release that was made of one.
+        place: The directory of a run, or of a release made from one.
         hide_texts: Whether the pages leave out texts.
 
     Raises:
-        UsageError: it is neither, or texts are shown that the release does not publish.
+        UsageError: it is neither, or the pages would show texts that the release does not publish.
         RunStateError: the run's manifest cannot be read.
         RunCorrupt: the run's run.db is damaged or missing.
     """
@@ -157,14 +157,14 @@ def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
 
 
 def _list_private_folders(run: Path, manifest: Manifest) -> list[str]:
-    """Return the folders of a run, its config and its user as pages could name them."""
+    """Return the folders of a run, its config and its user, as pages might name them."""
     known = (run.resolve(), run.parent, Path(manifest.workspace), Path.home(), Path.cwd())
     named = {str(each) for each in (*known, Path(manifest.source.path).parent)}
     return sorted((each for each in named if len(each) > 1), key=len, reverse=True)
 
 
 def _refuse_private_texts(release: Release) -> None:
-    """Refuse pages with originals or excerpts of news that a release leaves out."""
+    """Refuse pages with originals or news excerpts that a release leaves out."""
     manifest = release.manifest
     if not (manifest.licence.redistribute and manifest.snippets):
         left_out = "excerpts of news" if manifest.licence.redistribute else "the original texts"
@@ -187,7 +187,7 @@ def _choose_samples(store: RunStore) -> Iterator[str]:
 
 @dataclass(kw_only=True)
 class BundleWriter:
-    """Writes what an application serves into a folder, from the run's page on."""
+    """Writes the pages of an application to a folder, starting with the run's page."""
 
     app: ASGIApp
     plan: BundlePlan
@@ -199,7 +199,7 @@ class BundleWriter:
         """Write all pages.
 
         Raises:
-            CoreEvalError: a page could not be made.
+            CoreEvalError: a page could not be rendered.
             OSError: the folder cannot be written.
         """
         transport = httpx2.ASGITransport(app=self.app)
@@ -215,7 +215,7 @@ class BundleWriter:
                         waiting.append(self._clean(linked))
 
     def _clean(self, address: str) -> str:
-        """Return the address of a page without the list that a sample was opened from."""
+        """Return the address of a page without the query of a sample's list."""
         path, _, query = address.partition("#")[0].partition("?")
         lists = tuple(build_run_url(self.plan.key) + name for name in ("/samples", "/targets"))
         if not path.startswith(lists):
@@ -224,7 +224,7 @@ class BundleWriter:
         return path + (f"?{query}" if query else "")
 
     def _keep(self, address: str, content: bytes) -> list[str]:
-        """Write a page, and return the addresses that it links to."""
+        """Write a page and return the addresses that it links to."""
         name = self.plan.find_file(address)
         assert name is not None
         linked: list[str] = []
@@ -270,17 +270,17 @@ async def _fetch(client: httpx2.AsyncClient, address: str) -> bytes:
 
 
 def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
-    """Write a bundle, and return its files; one that is there already is replaced.
+    """Write a bundle and return its files; an existing bundle is replaced.
 
-    Files that are not the bundle's stay in the folder; one that has the name of a page is refused.
+    Other files stay in the folder; if one has the name of a page, the bundle is refused.
 
     Args:
         app: The application that serves the pages of a plan.
-        folder: The folder; it is new, empty or a bundle.
+        folder: The folder, which is new, empty or a bundle.
 
     Raises:
         UsageError: there is something else in the folder.
-        CoreEvalError: a page could not be made; the folder is as it was.
+        CoreEvalError: a page could not be rendered; the folder is unchanged.
         OSError: the folder cannot be written.
     """
     old = find_own_files(folder)
@@ -296,7 +296,7 @@ def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
 
 
 def _move(draft: Path, folder: Path, files: Sequence[str], old: Sequence[str]) -> None:
-    """Move a finished bundle to its place; the marker names all files until the end."""
+    """Move a finished bundle to its place; the marker lists all files until the end."""
     _refuse_links(folder, {*files, *old, MARKER})
     _refuse_other_files(folder, {*files} - {*old})
     folder.mkdir(exist_ok=True)
@@ -313,7 +313,7 @@ def find_own_files(folder: Path) -> Sequence[str]:
     """Return the files of the bundle in a folder; none if it is new or empty.
 
     Raises:
-        UsageError: there is something else in the folder, or the path is that of a file.
+        UsageError: the folder contains something else, or the path is a file.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return ()
@@ -328,7 +328,7 @@ def find_own_files(folder: Path) -> Sequence[str]:
 
 
 def _refuse_links(folder: Path, names: Collection[str]) -> None:
-    """Refuse to write or delete through a link, which would change a file elsewhere."""
+    """Refuse to write or delete through a link, because this would change a file elsewhere."""
     for name in names:
         if leads_through_link(folder, name):
             raise UsageError(
@@ -339,7 +339,7 @@ def _refuse_links(folder: Path, names: Collection[str]) -> None:
 
 
 def _refuse_other_files(folder: Path, names: Collection[str]) -> None:
-    """Refuse to replace a file that the bundle in the folder does not have."""
+    """Refuse to replace a file that is not part of the bundle in the folder."""
     for name in sorted(names):
         if (folder / name).exists():
             raise UsageError(

@@ -1,6 +1,6 @@
-"""The runs and releases that the pages show, by keys that fit into an address.
+"""The runs and releases on the pages, by keys that are valid in URLs.
 
-A run is opened for one page; nothing in it is created or changed.
+A run is opened for one page, and nothing in it is created or changed.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, kw_only=True)
 class RunCatalog:
-    """The runs that were named, and the current runs of a workspace."""
+    """The named runs, and the current runs of a workspace."""
 
     runs: Sequence[Path] = ()
     workspace: Workspace | None = None
-    """The workspace whose runs and releases are also shown; None: only the named runs are."""
+    """The workspace whose runs and releases are also shown; None to show only the named runs."""
 
     def find_runs(self) -> dict[str, Path]:
         """Return the directories of runs by key; those with the same name are sorted by start."""
@@ -37,7 +37,7 @@ class RunCatalog:
 
     @property
     def run_paths(self) -> list[Path]:
-        """Return the directories of all runs that exist now."""
+        """Return the directories of all existing runs."""
         return list(self.find_runs().values())
 
     def find_releases(self) -> dict[str, Path]:
@@ -79,7 +79,7 @@ class OpenRun:
 
 @contextmanager
 def open_requested_run(request: Request, key: str | None = None) -> Iterator[OpenRun]:
-    """Open a run for the block: the one in the address, unless another key is given.
+    """Open a run for the block: by default, the run in the address.
 
     Raises:
         HTTPException: 404, no run has this key.

@@ -1,4 +1,4 @@
-"""The page that shows two runs or releases side by side: settings, results, samples that differ."""
+"""The page that compares two runs or releases: settings, results, samples that differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,11 +45,11 @@ class SamplePair:
     """None if that side does not have it."""
     after: SideSample | None
     texts: Mapping[str, Mapping[str, Sequence[DiffPiece]]]
-    """By arm and field, the diff from the earlier side's words to the later side's."""
+    """The word diff from the earlier to the later side, by arm and field."""
 
     @property
     def label_title(self) -> str:
-        """Return what the label of the sample is."""
+        """Return a description of the sample's label."""
         side = self.after or self.before
         if side is None:
             return ""
@@ -58,15 +58,15 @@ class SamplePair:
 
     @property
     def original(self) -> Mapping[str, str]:
-        """Return the original text, from whichever side may show it."""
+        """Return the original text, from a side that may show it."""
         sides = [side for side in (self.before, self.after) if side and side.original]
         return title_fields(sides[0].original or {}, sides[0].label) if sides else {}
 
 
 def show_comparison(request: Request) -> Response:
-    """Compare the sides that the address names: `a` and `b`, or each `side` of several.
+    """Compare the sides in the address: `a` and `b`, or each `side` of several.
 
-    With fewer than two, show the choice of sides.
+    With fewer than two, let the reader choose sides.
     """
     catalog: RunCatalog = request.app.state.catalog
     choices = [*catalog.find_runs(), *(RELEASE_PREFIX + key for key in catalog.find_releases())]
@@ -193,7 +193,7 @@ class CompareLinks:
     """The number of the last page; 0 if no sample is shown."""
 
     def to(self, **changes: str | None) -> str:
-        """Return the address of the first page with some conditions changed."""
+        """Return the address of the first page with changed conditions."""
         return self._address({**self.by.model_dump(), **changes})
 
     def at(self, page: int) -> str:

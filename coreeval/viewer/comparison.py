@@ -1,8 +1,8 @@
-"""Two runs or releases compared: their settings, their models, and the samples that differ.
+"""Compares two runs or releases: their settings, their models, and the samples that differ.
 
-Differences are found once for two sides that have not changed, then filtered for each page.
+Differences are computed once while both sides are unchanged, then filtered for each page.
 
-All of them are read by what is needed to compare them; a few are read with their texts.
+For all samples, only the compared values are read; texts are read for a few samples.
 """
 
 import json
@@ -47,14 +47,14 @@ class SideFact(Value):
 
 
 class SideSample(Value):
-    """A sample with everything that two sides are compared by."""
+    """A sample with all its compared values."""
 
     outcome: str
     reason: str
     label: str
     attempts: int
     original: dict[str, str] | None
-    """None if a release may not redistribute it."""
+    """The original text; None if a release may not redistribute it."""
     semantic: dict[str, str] | None
     updated: dict[str, str] | None
     facts: tuple[SideFact, ...]
@@ -171,7 +171,7 @@ def _build_release_fact(row: FactRow) -> SideFact:
 
 
 _RESULT_SETTINGS = ("counts", "arms", "bad_rows", "models")
-"""Settings that are shown in their own tables."""
+"""Settings with their own tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,26 +179,26 @@ class ComparisonSide:
     """One of two sides of a comparison; equal to another side if both have the same path."""
 
     key: str
-    """Its name in URLs."""
+    """Its key in URLs."""
     title: ComparableTitle = field(compare=False)
     path: Path
     counts: Mapping[str, int] = field(compare=False)
     cost: Cost = field(compare=False)
     models: ModelsConfig = field(compare=False)
     settings: Mapping[str, object] = field(compare=False)
-    """The settings that it was made with, by dotted key, without models."""
+    """Its settings by dotted key, without models."""
     samples: SampleSource = field(compare=False)
     stamp: tuple[int, str] = field(compare=False)
-    """Changes if the side changes."""
+    """A value that changes whenever the side changes."""
     task: str = field(compare=False)
     results: Results | None = field(compare=False)
     """The findings about targets; None if there are none yet."""
     changes: ChangeCounts | None = field(compare=False, default=None)
-    """The changes of a release's updated arm since its parent; None for a run."""
+    """The changes of a release's updated arm relative to its parent; None for a run."""
 
     @property
     def is_run(self) -> bool:
-        """Return whether the side is a run, whose samples have pages."""
+        """Return whether the side is a run, so that its samples have pages."""
         return self.title.kind == "run"
 
 
@@ -217,11 +217,11 @@ class RoleModels(Value):
     before: str
     after: str
     others: tuple[SettingChange, ...]
-    """Other settings of the role that differ."""
+    """The other settings of the role that differ."""
 
     @property
     def differs(self) -> bool:
-        """Return whether anything about the role differs."""
+        """Return whether the role has any difference."""
         return self.before != self.after or bool(self.others)
 
 
@@ -309,22 +309,22 @@ def find_changes(old: Mapping[str, object], new: Mapping[str, object]) -> Iterat
 DifferenceKind = Literal["outcome", "updated", "semantic", "label"]
 DIFFERENCE_KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
 CACHED_COMPARISONS = 4
-"""The number of comparisons to cache, so that further pages of one are not computed again."""
+"""The number of comparisons to cache for further pages."""
 
 
 class SampleDifference(NamedTuple):
-    """A sample in which two sides differ."""
+    """A sample that differs between two sides."""
 
     sample: str
     before: str
     """Its outcome on the earlier side, or `not there`."""
     after: str
     kinds: tuple[DifferenceKind, ...]
-    """What differs; empty if only one side has the sample."""
+    """The kinds of difference; empty if only one side has the sample."""
 
 
 class DifferenceFilter(Value):
-    """Which differences are shown: those that meet all conditions."""
+    """The filter of differences: only those that meet all conditions are shown."""
 
     kind: DifferenceKind | None = None
     before: str | None = None
@@ -339,13 +339,13 @@ class SideDifferences:
     """All differences between two sides."""
 
     differences: tuple[SampleDifference, ...]
-    """In the order of the later side; samples that only the earlier side has come last."""
+    """The samples in the order of the later side; samples only in the earlier side come last."""
     shared: int
-    """The number of samples that both sides have."""
+    """The number of samples in both sides."""
 
     @cached_property
     def moves(self) -> list[OutcomeMove]:
-        """Count the samples whose outcome differs, by both outcomes, the most frequent first."""
+        """Count the samples whose outcomes differ, by both outcomes, most frequent first."""
         found = Counter((one.before, one.after) for one in self.differences)
         return [
             OutcomeMove(before=before, after=after, samples=number)
@@ -361,7 +361,7 @@ class SideDifferences:
 
     @cached_property
     def one_sided(self) -> int:
-        """Return the number of samples that only one side has."""
+        """Return the number of samples in only one side."""
         return sum(not one.kinds for one in self.differences)
 
     def select(self, by: DifferenceFilter) -> Sequence[SampleDifference]:
@@ -371,7 +371,7 @@ class SideDifferences:
 
 
 def compare_sides(before: ComparisonSide, after: ComparisonSide) -> SideDifferences:
-    """Return the samples in which two sides differ, recomputed if either side has changed."""
+    """Return the samples that differ between two sides, recomputed if either side has changed."""
     return _compare_cached(before, before.stamp, after, after.stamp)
 
 
@@ -385,7 +385,7 @@ def _compare_cached(
 def find_differences(
     before: Iterable[ComparedSample], after: Iterable[ComparedSample]
 ) -> SideDifferences:
-    """Return the samples in which a later side differs from an earlier one."""
+    """Return the samples that differ between an earlier and a later side."""
     old = {row[0]: row for row in before}
     found, shared = list[SampleDifference](), 0
     for row in after:

@@ -1,4 +1,4 @@
-"""Files to download: the story of a sample, a list of samples, and the files of a report."""
+"""Downloads: the history of a sample, a list of samples, and the files of a report."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def send_file(request: Request) -> Response:
     """Send a file of the run's report.
 
     Raises:
-        HTTPException: 404, there is no such file; 403, it would show texts that are hidden.
+        HTTPException: 404, there is no such file; 403, it would show hidden texts.
     """
     if request.app.state.hide_texts:
         raise HTTPException(403, "Texts are hidden here, and the files of the report quote some.")
@@ -49,7 +49,7 @@ def send_file(request: Request) -> Response:
 
 
 def send_story(request: Request) -> Response:
-    """Send the story of a sample as JSON."""
+    """Send the history of a sample as JSON."""
     hide = request.app.state.hide_texts
     with open_requested_run(request) as run:
         history = read_history(run, read_sample_id(request))

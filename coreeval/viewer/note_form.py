@@ -1,7 +1,7 @@
-"""Keeping a note: the one address of the pages that changes something.
+"""Saves notes: the only address of the viewer that changes anything.
 
-A request must come from a page of this server: it has the secret of the page's form, which other
-sites cannot read.
+A request must come from a page of this server: it contains the secret of the page's form, which
+other sites cannot read.
 """
 
 import hmac
@@ -20,23 +20,23 @@ from coreeval.viewer.catalog import find_run_path
 from coreeval.viewer.rendering import build_sample_url
 
 MOST_BYTES: Final = 1 << 16
-"""The largest form: a note of 2,000 characters takes 24 KB at most."""
+"""The most bytes of a form; a note of 2,000 characters takes at most 24 KB."""
 _MOST_FIELDS: Final = 20
 _NOTE_PATH: Final = re.compile(r"/run/[^/]+/note")
 _SEPARATORS: Final = re.compile(r"[\s,;]+")
 
 
 def is_note_path(path: str) -> bool:
-    """Return whether a path is the address that notes are sent to."""
+    """Return whether a path is the address for notes."""
     return _NOTE_PATH.fullmatch(path) is not None
 
 
 async def keep_note(request: Request) -> Response:
-    """Keep the note of a form, and lead back to its sample.
+    """Save the note of a form, and redirect to its sample.
 
     Raises:
-        HTTPException: 403, the form is not of a page of this server, or texts are hidden; 413, it
-            is too large; 400, it has too many fields or cannot be kept, with the reason.
+        HTTPException: 403, the form is not from a page of this server, or texts are hidden; 413, it
+            is too large; 400, it has too many fields or the note cannot be saved, with the reason.
     """
     if request.app.state.hide_texts:
         raise HTTPException(403, "Texts are hidden here, so notes are neither shown nor saved.")

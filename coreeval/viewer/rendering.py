@@ -1,8 +1,8 @@
 """Renders templates with their filters.
 
-Filters format figures and show text from benchmarks, news and models: escaped, isolated, and
-with a mark for each character that is not visible. Functions build the addresses of pages; the
-id of a sample comes from the benchmark and may hold any character.
+Filters format figures, and show text from benchmarks, news and models: escaped, isolated, and with
+a mark for each invisible character. Functions build the addresses of pages; a sample id comes from
+the benchmark and may contain any character.
 """
 
 import re
@@ -32,17 +32,17 @@ _RELATIVE_PARTS = {"", ".", ".."}
 
 
 def build_run_url(key: str, page: str = "", **query: str) -> str:
-    """Return the address of a run's page; "" is the run itself."""
+    """Return the address of a page of a run; "" is its main page."""
     return "/run/" + quote(key) + (f"/{page}" if page else "") + _encode_query(query)
 
 
 def build_sample_url(key: str, sample_id: str, query: str = "") -> str:
-    """Return the address of a sample, with the encoded filter of the list it came from."""
+    """Return the address of a sample, with the encoded filter of its list."""
     return _build_sample_address(key, "sample", sample_id, query)
 
 
 def build_story_url(key: str, sample_id: str) -> str:
-    """Return the address of a sample's story as JSON."""
+    """Return the address of a sample's history as JSON."""
     return _build_sample_address(key, "story", sample_id)
 
 
@@ -53,7 +53,7 @@ def _build_sample_address(key: str, page: str, sample_id: str, query: str = "") 
 
 
 def read_sample_id(request: Request) -> str:
-    """Return the id of the sample in an address."""
+    """Return the sample id in an address."""
     return str(request.path_params["id"] or request.query_params.get("id", ""))
 
 
@@ -105,7 +105,7 @@ _FOLDERS = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?[/\\](?:[^/\\:\n]+[/\\])+")
 
 
 def _name_side(key: str) -> str:
-    """Return the name of a run or release from its key, as lists of runs show it."""
+    """Return the display name of a run or release, given its key."""
     if key.startswith("release:"):
         return key.replace("release:", "release ", 1)
     name, dot, start = key.rpartition(".")
@@ -113,17 +113,17 @@ def _name_side(key: str) -> str:
 
 
 def hide_folders(text: str) -> str:
-    """Return a note of the program without the folders that it names: `/home/me/x` is `…/x`."""
+    """Return a note of the program without folders: `/home/me/x` becomes `…/x`."""
     return _FOLDERS.sub("\N{HORIZONTAL ELLIPSIS}/", text)
 
 
 def keep_web_url(url: str) -> str | None:
-    """Return a web address unchanged; None for any other, which could be harmful."""
+    """Return a web address unchanged; None for any other address, which could be harmful."""
     return url if url.startswith(("https://", "http://")) else None
 
 
 def make_environment() -> Environment:
-    """Return the template environment: it escapes everything, and a missing value is an error."""
+    """Return the template environment, which escapes everything and rejects missing values."""
     environment = Environment(
         loader=PackageLoader("coreeval.viewer"),
         autoescape=True,
@@ -160,7 +160,7 @@ def make_environment() -> Environment:
 def render_page(
     request: Request, template: str, *, status: int = 200, **context: object
 ) -> HTMLResponse:
-    """Return a page rendered from a template, which also gets what all of them use."""
+    """Return a page rendered from a template, with the values that all templates use."""
     state = request.app.state
     text = state.templates.get_template(template).render(
         **context,
@@ -173,6 +173,6 @@ def render_page(
 
 
 def wants_fragment(request: Request) -> bool:
-    """Return whether htmx requests only a part of a page."""
+    """Return whether htmx requested only a part of a page."""
     asked = request.headers
     return "hx-request" in asked and "hx-history-restore-request" not in asked

@@ -1,4 +1,4 @@
-"""What a run or a release found about its targets: scores on both arms, the loss, the verdict."""
+"""The findings of a run or release about its targets: scores on both arms, loss, and verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from coreeval.tools.workspace import RunFiles
 
 @dataclass(frozen=True, kw_only=True)
 class TargetResult:
-    """A target's scores on the samples that the original and the updated arm share."""
+    """A target's scores on the samples that are in both the original and the updated arm."""
 
     target: str
     original: Score
     updated: Score
     difference: Score | None
-    """Updated minus original, paired by sample; None in a release, which records no difference."""
+    """Updated minus original, paired by sample; None for a release, which has no differences."""
     all_originals: Score | None
-    """The score on all originals, in place of the others if both arms share no samples."""
+    """The score on all originals, shown if no sample is in both arms."""
     memory: str
-    """The verdict of the decomposition of the drop; empty if there is none."""
+    """The verdict on the decomposition of the drop; empty if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,26 +39,26 @@ class Results:
     """The findings about all targets."""
 
     score: str
-    """The name of the score, by the kind of task; empty if that is not recorded."""
+    """The name of the score; empty if it is not recorded."""
     targets: tuple[TargetResult, ...]
     comparability: str
-    """The verdict on both arms; empty if they were not compared."""
+    """The verdict on the comparability of both arms; empty if they were not compared."""
     reasons: tuple[str, ...]
     """The differences between the arms, in sentences."""
 
     @property
     def has_pairs(self) -> bool:
-        """Return whether there is a score on samples that both arms have."""
+        """Return whether there is a score on samples in both arms."""
         return any(one.updated.estimate is not None for one in self.targets)
 
     @property
     def is_comparable(self) -> bool:
-        """Return whether nothing speaks against comparing scores on both arms."""
+        """Return whether scores on both arms may be compared."""
         return self.comparability in ("", "comparable")
 
     @property
     def comparability_sentence(self) -> str:
-        """Return what the verdict on both arms says; empty if there is none."""
+        """Return the verdict on both arms in words; empty if there is none."""
         return COMPARABILITY.get(self.comparability, "")
 
     def find(self, target: str) -> TargetResult | None:
@@ -67,10 +67,10 @@ class Results:
 
 
 def read_results(files: RunFiles) -> Results | None:
-    """Return what a run's report says of its targets; None if there is no report.
+    """Return the findings about targets in a run's report; None if there is no report.
 
     Raises:
-        RunCorrupt: the report is damaged, or not in the form that a run writes.
+        RunCorrupt: the report is damaged, or not in the format that a run writes.
     """
     report = read_report(files)
     if report is None:
@@ -135,7 +135,7 @@ def _find_difference(target: Mapping[str, Any]) -> Score | None:
 
 
 def find_task_change(tasks: Sequence[str]) -> str:
-    """Return a warning if sides are about several tasks, which makes their scores incomparable.
+    """Return a warning if sides are about different tasks, so that scores are not comparable.
 
     Args:
         tasks: The name of each side's task.

@@ -1,7 +1,7 @@
 """The list of runs and releases, and the pages of one run: overview, detection, report.
 
-The overview sums up costs by role, results by label and the noise of labels. The detection page
-and the report show what the run has written; nothing is computed or fetched for them.
+The overview summarises costs by role, results by label, and label noise. The detection page and the
+report only show files of the run; nothing is computed or fetched for them.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ from coreeval.viewer.results import read_results
 
 @dataclass(frozen=True, kw_only=True)
 class RunEntry:
-    """A run in the list: its state, or the reason that it cannot be read."""
+    """A run in the list: its status, or the reason that it cannot be read."""
 
     key: str
     name: str
@@ -54,7 +54,7 @@ class ReleaseEntry:
     """A release in the list, or the reason that it cannot be read."""
 
     key: str
-    """Its name in URLs; a prefix distinguishes it from a run's."""
+    """Its key in URLs; a prefix distinguishes it from a run's."""
     folder: str
     """The folder of all releases of its benchmark."""
     manifest: ReleaseManifest | None
@@ -133,12 +133,12 @@ class CostRow:
     cached_calls: int
     """Calls answered from the call store, which this run did not pay for."""
     prompt_tokens: int
-    """Prompt tokens of billed calls only, like those of answers."""
+    """Prompt tokens of billed calls only, like the answer tokens."""
     provider_tokens: int
-    """Those of them that the provider had in its own cache."""
+    """The prompt tokens that the provider read from its cache."""
     completion_tokens: int
     usd: float
-    """The sum of the billed calls with a known price."""
+    """The total cost of billed calls with a known price."""
     unpriced: int
     """The number of billed calls without a known price."""
 
@@ -201,18 +201,18 @@ class LabelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RunQuality:
-    """The quality of the updated arm, as far as the run itself shows it."""
+    """The quality of the updated arm, as far as the run shows it."""
 
     acceptance: Score
     labels: tuple[LabelRow, ...]
     balance_shift: float | None
-    """The total variation distance between the labels of the benchmark and of the updated arm."""
+    """The total variation distance between the label distributions of benchmark and updated arm."""
     noise: float | None
-    """See `estimate_noise_bound`, for texts that this run judged; None without updated texts."""
+    """The bound of `estimate_noise_bound` for texts that this run judged; None without any."""
 
 
 def measure_quality(overview: Overview) -> RunQuality:
-    """Return the quality of a run, over the samples that have ended."""
+    """Return the quality of a run, from the samples that have ended."""
     before = Counter({label: sum(ends.values()) for label, ends in overview.labels.items()})
     after = Counter({label: ends.get("accepted", 0) for label, ends in overview.labels.items()})
     ended = overview.total - overview.outcomes.get("pending", 0)
@@ -232,7 +232,7 @@ def measure_quality(overview: Overview) -> RunQuality:
 
 
 def find_run_display(store: RunStore) -> Display:
-    """Return how people read the samples of a run, by its first."""
+    """Return how the samples of a run are shown to people, based on its first sample."""
     samples = [store.sample(row.sample) for row in store.listing.page(limit=1).rows]
     return find_display(samples[0].fields, samples[0].label_text) if samples else LABELS.display
 
@@ -250,9 +250,9 @@ REPORT_PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
     "base-uri 'none'"
 )
-"""A report has inline styles but no scripts, and fetches nothing."""
+"""The policy of a report, which has inline styles but no scripts, and fetches nothing."""
 REPORT_POLICY = f"{REPORT_PAGE_POLICY}; frame-ancestors 'none'"
-"""The same as a header, which alone can forbid frames."""
+"""The same policy as a header; only a header can forbid frames."""
 
 
 def show_run(request: Request) -> Response:
@@ -279,7 +279,7 @@ def show_run(request: Request) -> Response:
 
 
 def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:
-    """Return the model of each role, and whether it is one of our rules."""
+    """Return the model of each role, and whether our rules play the role."""
     models = ModelsConfig.model_validate(manifest.models)
     roles: tuple[RoleName, ...] = get_args(RoleName)
     return {
@@ -288,7 +288,7 @@ def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:
 
 
 def show_progress(request: Request) -> Response:
-    """Show the part of a run's page that changes while it runs; then reload the whole page."""
+    """Show the changing part of a running run's page; reload the whole page when it has ended."""
     key = request.path_params["key"]
     now = read_status(find_run_path(request, key))
     part = render_page(request, "run_now.html", key=key, now=now, meanings=MEANINGS)
@@ -301,7 +301,7 @@ def send_report(request: Request) -> Response:
     """Send the report file of the run.
 
     Raises:
-        HTTPException: 404, there is no report yet; 403, it would show texts that are hidden.
+        HTTPException: 404, there is no report yet; 403, it would show hidden texts.
     """
     if request.app.state.hide_texts:
         raise HTTPException(403, "Texts are hidden here, and the report quotes some.")

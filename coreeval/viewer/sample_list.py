@@ -1,6 +1,6 @@
-"""The list of a run's samples: filtered, sorted, a page at a time.
+"""The list of a run's samples, filtered, sorted and in pages.
 
-The address holds the filter, the order and the page.
+The address contains the filter, the order and the page.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ FILTER_FIELDS: Mapping[str, str] = {
     "target": "target",
     **{f"on_{arm}": f"on_{arm}" for arm in ARMS},
 }
-"""Maps parameters of an address to fields of the filter."""
+"""The fields of the filter, by parameter of an address."""
 
 
 class ListView(Value):
@@ -53,16 +53,16 @@ class ListView(Value):
     descending: bool = False
     page: int = Field(default=1, ge=1, le=10**9)
     after: ListPlace | None = None
-    """The end of the page before, from which this one goes on; None if `page` says all."""
+    """The end of the previous page, where this one starts; None if `page` is sufficient."""
     before: ListPlace | None = None
-    """The beginning of the page that follows this one."""
+    """The beginning of the next page."""
 
     @classmethod
     def from_query(cls, query: QueryParams, *, hide_texts: bool = False) -> Self:
         """Parse an address; empty conditions are ignored.
 
         Raises:
-            HTTPException: 400, the address is invalid, or searches texts that are hidden.
+            HTTPException: 400, the address is invalid, or searches hidden texts.
         """
         chosen: dict[str, Any] = {
             field: query[name]
@@ -105,7 +105,7 @@ class ListView(Value):
 
     @property
     def query(self) -> str:
-        """Return the encoded filter and order, which a sample's page receives."""
+        """Return the encoded filter and order for a sample's page."""
         order = [("sort", self.order)] if self.order != "order" else []
         return urlencode([*self.filter_pairs, *order])
 
@@ -116,8 +116,8 @@ class ListView(Value):
 
         Args:
             page: Its number.
-            after: The place after which it begins, if that is known: it is found faster so.
-            before: The place before which it ends, if that is known.
+            after: The position after which it starts, if known, which makes the query faster.
+            before: The position before which it ends, if known.
         """
         beside = {"after": after, "before": before}
         place = {"page": page} | {name: str(each) for name, each in beside.items() if each}
@@ -159,17 +159,17 @@ def _complain(name: str, value: object, why: str) -> str:
 
 
 def show_samples(request: Request) -> Response:
-    """List samples; htmx gets the list without the page around it."""
+    """List samples; htmx gets only the list."""
     return _render_list(request, "samples")
 
 
 def show_targets(request: Request) -> Response:
-    """List samples with how each target answered each arm, below the sums of each target."""
+    """List samples with each target's answers on each arm, below the totals of each target."""
     return _render_list(request, "targets")
 
 
 def _render_list(request: Request, place: Literal["samples", "targets"]) -> Response:
-    """Return a list as the page of a run under this name, or the list alone for htmx."""
+    """Return a list as a page of a run with this name, or only the list for htmx."""
     hide, bundle = request.app.state.hide_texts, request.app.state.bundle
     view = ListView.from_query(request.query_params, hide_texts=hide)
 
@@ -193,7 +193,7 @@ def _render_list(request: Request, place: Literal["samples", "targets"]) -> Resp
 
 
 def read_list(run: OpenRun, view: ListView, is_hidden: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the samples of a view, and how targets answered them, by name in the templates."""
+    """Return the samples of a view and the targets' answers, by name in the templates."""
     answers = run.store.target_answers
     found = run.store.listing.page(
         view.chosen,

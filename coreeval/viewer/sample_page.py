@@ -1,7 +1,7 @@
-"""The page of one sample: its texts word by word, its replaced facts, its steps and its calls.
+"""The page of one sample: word diffs of its texts, replaced facts, steps and calls.
 
-Steps stand on a scale of time, evidence has numbers, and a sample that was not accepted names
-the objections.
+Steps are on a timeline, evidence is numbered, and the objections to a sample that was not accepted
+are listed.
 """
 
 import json
@@ -41,18 +41,18 @@ DATE_SOURCES: dict[Precision, str] = {
     "cluster": "from another report of the same event",
     "crawl": "when it was first seen",
 }
-"""How the publication time of a piece of news is known."""
+"""Descriptions of the precision of publication times."""
 MIN_WIDTH = 0.6
 """The width of the shortest step on the timeline, in percent, so that it stays visible."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepTime:
-    """The position of a step in the time that its sample took."""
+    """The position of a step on the sample's timeline."""
 
     step: StepHistory
     after_s: float
-    """Seconds from the first step to this one."""
+    """The seconds from the first step to this one."""
     left: float
     """The start of its bar, in percent."""
     width: float
@@ -60,7 +60,7 @@ class StepTime:
 
 @dataclass(frozen=True, kw_only=True)
 class StepGroup:
-    """Steps that belong together: those before the first attempt, or those of one attempt."""
+    """A group of steps: those before the first attempt, or those of one attempt."""
 
     number: int
     """The number of the attempt; 0 for the steps before the first."""
@@ -75,11 +75,12 @@ class EvidenceEntry:
     number: int
     item: Evidence
     stands: Literal["used", "chosen", ""]
-    """`used`: a replaced fact rests on it; `chosen`: only a failed plan does; empty: neither."""
+    """`used` if it supports a replaced fact, `chosen` if only a failed plan used it; otherwise
+    empty."""
 
 
 def time_steps(history: SampleHistory) -> tuple[StepTime, ...]:
-    """Return the steps with their positions on a common time scale."""
+    """Return the steps with their positions on a common timeline."""
     if not history.steps:
         return ()
     first = min(step.started_at for step in history.steps)
@@ -105,7 +106,7 @@ def group_steps(history: SampleHistory) -> Iterator[StepGroup]:
 
 
 def number_evidence(history: SampleHistory) -> dict[str, EvidenceEntry]:
-    """Number the evidence by id: first what the facts rest on, then what plans chose."""
+    """Number the evidence by id: first the evidence of facts, then that chosen by plans."""
     used = [fact.evidence_id for fact in list_facts(history)]
     chosen = [key for step in history.steps for key in _list_chosen(step.did)]
     order = dict.fromkeys(
@@ -120,7 +121,7 @@ def number_evidence(history: SampleHistory) -> dict[str, EvidenceEntry]:
 
 
 def _list_chosen(did: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the evidence that the statements of a step's plan rest on."""
+    """Yield the evidence for the statements of a step's plan."""
     for statement in (did.get("plan") or {}).get("statements", ()):
         yield from statement["evidence_ids"]
 
@@ -156,19 +157,19 @@ def select_diffs(history: SampleHistory, before: str, after: str) -> dict[str, A
 
 
 def show_kind(sample: Sample) -> Display:
-    """Return how people read the sample."""
+    """Return how the sample is shown to people."""
     return find_display(sample.fields, sample.label_text)
 
 
 def title_texts(sample: Sample) -> Mapping[str, str]:
-    """Return the title of each field with a text of its own; options have none."""
+    """Return the titles of the text fields, without options."""
     titles = show_kind(sample).titles(sample.fields, sample.label_text)
     options = list_options(sample)
     return {name: title for name, title in titles.items() if name not in options}
 
 
 def list_options(sample: Sample) -> Sequence[str]:
-    """Return the letters of a choice's options; empty for another kind."""
+    """Return the letters of a choice's options; empty for other kinds."""
     display = show_kind(sample)
     return option_fields(list(sample.fields)) if display is CHOICE.display else ()
 
@@ -203,7 +204,7 @@ HELPERS: Mapping[str, object] = {
     "pretty": indent_json,
     "as_json": format_details,
 }
-"""Functions and values for the template, by the names that it uses."""
+"""Functions and values of the template, by name."""
 
 
 def show_sample(request: Request) -> Response:
@@ -238,7 +239,7 @@ def _build_list_url(key: str, view: ListView, near: Neighbours) -> str:
 
 
 def read_history(run: OpenRun, sample_id: str) -> SampleHistory:
-    """Return what happened to a sample of an open run.
+    """Return the history of a sample of an open run.
 
     Raises:
         HTTPException: 404, the run has no such sample.

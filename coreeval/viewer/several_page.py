@@ -1,6 +1,6 @@
-"""Several runs or releases side by side, and a benchmark over its releases: outcomes and scores.
+"""Outcomes and scores of several runs or releases, or of all releases of a benchmark.
 
-Two sides are compared in detail by `compare_page`; here each side is a column.
+Each side is a column; `compare_page` compares two sides in detail.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,23 +18,23 @@ from coreeval.viewer.rendering import render_page
 from coreeval.viewer.results import TargetResult, find_task_change
 
 MOST_SIDES = 12
-"""The most columns of a page; a benchmark shows its newest releases."""
+"""The most columns of a page; for a benchmark, its newest releases."""
 WIDTH, HEIGHT, MARGIN, FOOT = 720, 280, 70, 36
-"""The size of the picture, the space left and right of its points, and that below them."""
+"""The size of the picture, and the space beside and below its points."""
 SHIFT, MAX_SHIFT = 9, 24
-"""The space between the points of two targets, and the most from the place of their side."""
+"""The space between the points of two targets, and the most distance from their side's position."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScorePoint:
-    """A target's scores in one side, as places in the picture."""
+    """A target's scores in one side, as positions in the picture."""
 
     x: float
     original: float | None
     """The height of its score on the original arm; None if it was not asked."""
     updated: float | None
     low: float | None
-    """The lower end of the interval on the updated arm."""
+    """The height of the lower end of the interval on the updated arm."""
     high: float | None
     result: TargetResult
     side: str
@@ -54,7 +54,7 @@ class ScoreLine:
 
 
 def show_several(request: Request, sides: Sequence[ComparisonSide]) -> Response:
-    """Show sides as columns, in the order given."""
+    """Show sides as columns, in the given order."""
     return _render_sides(request, sides, title="Side by side", is_series=False)
 
 
@@ -104,13 +104,13 @@ def _render_sides(
 
 
 def list_targets(sides: Sequence[ComparisonSide]) -> list[str]:
-    """Return the targets of all sides, in the order of their first."""
+    """Return the targets of all sides, in order of first occurrence."""
     named = (each.target for side in sides if side.results for each in side.results.targets)
     return list(dict.fromkeys(named))
 
 
 def draw_scores(sides: Sequence[ComparisonSide]) -> list[ScoreLine]:
-    """Return a line for each target that has a score in any side."""
+    """Return a line for each target with a score in any side."""
     targets = list_targets(sides)
     lines = [
         ScoreLine(target=target, points=tuple(_place_points(target, sides, shift)))
@@ -120,7 +120,7 @@ def draw_scores(sides: Sequence[ComparisonSide]) -> list[ScoreLine]:
 
 
 def _shift_targets(total: int) -> list[float]:
-    """Return how far each target's points stand from their side, so that they do not overlap."""
+    """Return the distance of each target's points from their side, so that they do not overlap."""
     step = min(SHIFT, 2 * MAX_SHIFT / max(total - 1, 1))
     return [round((number - (total - 1) / 2) * step, 1) for number in range(total)]
 
@@ -146,7 +146,7 @@ def _place_points(target: str, sides: Sequence[ComparisonSide], shift: float) ->
 
 
 def _place_side(number: int, total: int) -> float:
-    """Return the horizontal place of a side; one alone is in the middle."""
+    """Return the horizontal position of a side; a single side is in the middle."""
     share = number / (total - 1) if total > 1 else 0.5
     return round(MARGIN + share * (WIDTH - 2 * MARGIN), 1)
 

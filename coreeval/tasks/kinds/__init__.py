@@ -1,8 +1,8 @@
-"""The kinds of task: what the gold of a sample is, and in which fields and columns it stands.
+"""The kinds of task: what the gold of a sample is, and which fields and columns hold it.
 
-A sample of any kind is text by field name plus a label. The options of a choice are fields named
-by their letters, the accepted answers to a question and the reference summary are fields that
-judges and targets are not shown. The task of one sample has exactly the fields of that sample.
+A sample of any kind has texts by field name, and a label. The options of a choice are fields named
+by their letters; the accepted answers to a question and the reference summary are fields that
+judges and targets do not see. The task of one sample has exactly that sample's fields.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,23 +29,23 @@ KINDS: Mapping[TaskKind, Kind] = {
 
 
 def kind_of(task: Task) -> Kind:
-    """Return what a task's kind knows."""
+    """Return the kind of a task."""
     return KINDS[task.kind]
 
 
 def find_kind(fields: Texts, label: str) -> Kind:
-    """Return the kind of a sample with these fields and this label's name.
+    """Return the kind of a sample with these fields and this label name.
 
-    Stores and logs of a run know samples without their task.
+    Stores and logs of a run have samples without their task.
     """
     others = (kind for kind in KINDS.values() if kind is not LABELS)
     return next((each for each in others if each.display.is_of_kind(fields, label)), LABELS)
 
 
 def explain_odd_item(task: Task, fields: Texts, label: Label) -> str:
-    """Return why a stored sample is none of its task's kind; "" if it is one.
+    """Return why a stored sample is not of its task's kind; "" if it is.
 
-    What only a task with labels may have is left to whoever knows its labels.
+    Samples of tasks with labels are checked by code that knows the labels.
     """
     if task.kind == "labels":
         return ""
@@ -65,14 +65,14 @@ def explain_odd_item(task: Task, fields: Texts, label: Label) -> str:
 
 
 def find_display(fields: Texts, label: str) -> Display:
-    """Return how people read a sample, by its fields and its label's name."""
+    """Return how a sample is shown to people, given its fields and its label's name."""
     return find_kind(fields, label).display
 
 
 def title_fields(fields: Texts, label: str) -> dict[str, str]:
-    """Return a sample's texts by their titles, which tell the right option and the answers' type.
+    """Return a sample's texts by title; titles say which option is right, and the answers' type.
 
-    Accepted answers stand in one line.
+    Accepted answers are on one line.
     """
     titles = find_display(fields, label).titles(fields, label)
     texts = {**fields, ANSWERS: " | ".join(fields.get(ANSWERS, "").split("\n"))}
@@ -80,7 +80,7 @@ def title_fields(fields: Texts, label: str) -> dict[str, str]:
 
 
 def adapt_task(task: Task, fields: Iterable[str]) -> Task:
-    """Return the task of a sample that has these fields: its options, and what is hidden."""
+    """Return the task of a sample with these fields: its options and its hidden fields."""
     return kind_of(task).adapt(task, tuple(fields))
 
 

@@ -1,4 +1,4 @@
-"""Questions with accepted short answers: with a context, or closed book."""
+"""Questions with accepted short answers, with a context or closed-book."""
 
 import re
 import unicodedata
@@ -30,7 +30,7 @@ from coreeval.tasks.kinds.base import (
 
 AnswerType = Literal["text", "number", "date", "yes_no"]
 ANSWERS: Final = "answers"
-"""The field with the accepted answers, one a line; the first is the gold."""
+"""The field with the accepted answers, one per line; the first is the gold."""
 CARRIED: Final = ("unit", "tolerance")
 PROGRAM: Final = "program"
 """The calculation of a numeric answer, in FinQA's notation."""
@@ -58,7 +58,8 @@ _LARGEST: Final = 1e15
 _LONGEST_ANSWER: Final = 2_000
 _MOST_ANSWERS: Final = 1_000
 _LONGEST_DETAIL: Final[Mapping[str, int]] = {"unit": 200, "tolerance": 2_000, PROGRAM: 2_000}
-"""Every answer of a model is compared with all accepted ones, in their unit (own choice)."""
+"""Limits on lengths and on accepted answers (own choice): every answer of a model is compared with
+all accepted ones, in their unit."""
 _NAMES: Final = {ANSWERS: ("answer",), CONTEXT: ("passage", "paragraph")}
 _SIGNS: Final = re.compile(r"%|\$|\u20ac|\u00a3|\bper ?cent\b|\bdollars?\b|\beuros?\b", re.I)
 _UNITS: Final = {"percent": "%", "per cent": "%", "dollar": "$", "dollars": "$", "euro": "\u20ac",
@@ -86,7 +87,7 @@ def _read(task: Task, values: Values) -> ItemParts:
 
 
 def _read_answers(value: object) -> list[str]:
-    if isinstance(value, Mapping):  # SQuAD's form: texts and where they start
+    if isinstance(value, Mapping):  # SQuAD's form: texts and their start positions
         value = value.get("text")
     if isinstance(value, bool):
         value = ["yes" if value else "no"]
@@ -118,7 +119,7 @@ def _check_units(numbers: Sequence[str]) -> None:
 
 
 def _check_script(accepted: Sequence[str], shown: Mapping[str, str]) -> None:
-    """Raise ItemDefect if the gold is in a script that its passage and question do not have."""
+    """Raise ItemDefect if the gold is in a script that its passage and question do not use."""
     gold, texts = accepted[0], shown.values()
     if len(shown) < _WITH_CONTEXT or any(gold in text for text in texts):
         return
@@ -131,11 +132,11 @@ def _check_script(accepted: Sequence[str], shown: Mapping[str, str]) -> None:
 
 
 _WITH_CONTEXT: Final = 2
-"""The fields that a question with a passage has at least."""
+"""The required fields of a question with a passage."""
 
 
 def _list_scripts(text: str) -> set[str]:
-    """Return the scripts of a text's letters, as Unicode names them; kana and kanji are one."""
+    """Return the Unicode scripts of a text's letters; kana and kanji count as one."""
     used = unicodedata.normalize("NFKC", "".join(set(text)))
     letters = (letter for letter in used if letter.isalpha())
     scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in letters}
@@ -159,15 +160,15 @@ def _read_details(values: Values) -> dict[str, str]:
 
 
 def _check_stored(fields: Texts) -> None:
-    """Raise ItemDefect if a tolerance is none."""
+    """Raise ItemDefect if a tolerance is not valid."""
     if "tolerance" in fields:
         _check_tolerance(fields["tolerance"])
 
 
 def _check_tolerance(tolerance: str) -> None:
-    """Raise ItemDefect for a tolerance that is no number, cannot be computed, or accepts anything.
+    """Raise ItemDefect if a tolerance is not a number, cannot be computed, or accepts anything.
 
-    The bounds are our choice: nothing is measured more finely, and within 100 % even 0 is right.
+    The bounds are our choice: no measurement is finer, and at 100 % even 0 would be right.
     """
     if not _TOLERANCE.fullmatch(tolerance):
         raise ItemDefect(
@@ -194,7 +195,7 @@ def _read_type(value: object, accepted: Sequence[str]) -> Label:
 
 
 def _guess_type(accepted: Sequence[str]) -> Label:
-    """Return what kind of answer the gold is; only what is surely a number counts as one."""
+    """Return the type of the gold; it counts as a number only if this is certain."""
     gold = accepted[0]
     if gold.casefold() in ("yes", "no"):
         return _YES_NO
@@ -221,7 +222,7 @@ def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
 def _differ(accepted: Sequence[str], tolerance: str) -> bool:
     """Return whether numbers differ by more than the tolerance, a number or a percentage.
 
-    Percentages are shares, also where another accepted answer is written as a share.
+    Percentages are shares, even if another accepted answer is written as a share.
     """
     found = [(text, _DIGITS.search(text)) for text in accepted]
     numbers = [
@@ -287,7 +288,7 @@ def _adapt(task: Task, names: Sequence[str]) -> Task:
 
 
 def _titles(fields: Texts, label: str) -> dict[str, str]:
-    """Return the fields' titles; that of the answers tells type, unit and tolerance."""
+    """Return the fields' titles; the title of the answers has their type, unit and tolerance."""
     told = [label.replace("_", " or ")]
     told += [f"in {fields['unit']}"] if "unit" in fields else []
     told += [f"tolerance {fields['tolerance']}"] if "tolerance" in fields else []

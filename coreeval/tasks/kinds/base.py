@@ -1,4 +1,4 @@
-"""What a kind of task must know: its columns, how a row becomes fields and a label, and back."""
+"""The definition of a kind of task: its columns, and converting rows to samples and back."""
 
 import json
 import math
@@ -12,13 +12,13 @@ from coreeval.schema import Label, Sample, Task, TaskKind
 ColumnType = Literal["string", "int64", "strings"]
 """The type of a column in Parquet; `strings` is a list of strings."""
 Values = Mapping[str, object]
-"""The values of a row by column."""
+"""The values of a row, by column."""
 BLANK: Final = " \t\r\n"
-"""The characters stripped from the ends of a text; spaces inside it are never changed."""
+"""The characters stripped from both ends of a text; spaces inside it are never changed."""
 
 LONGEST_TEXT: Final = 400_000
-"""The most characters of a text, about 100,000 tokens of English (own choice): several roles are
-shown it, some of them beside another one."""
+"""The most characters of a text, about 100,000 tokens of English (own choice): several roles see
+it, some of them together with another text."""
 LONGEST_QUESTION: Final = 15_000
 """The most characters of a field `question`, about 2,500 English words (own choice)."""
 QUESTION: Final = "question"
@@ -26,19 +26,19 @@ CONTEXT: Final = "context"
 
 
 class ItemDefect(ValueError):
-    """The reason that a row is no sample, for the list of bad rows."""
+    """The reason that a row is not a valid sample, for the list of bad rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemParts:
-    """What a row says: the text of each field, and its label."""
+    """The content of a row: the text of each field, and the label."""
 
     fields: dict[str, str]
     label: Label
 
 
 class PublishedItem(NamedTuple):
-    """The fields and the label of a row of an arm, of whatever types somebody wrote there."""
+    """The fields and the label of a row of an arm; their types are not checked."""
 
     fields: Mapping[str, object]
     label: object
@@ -46,15 +46,15 @@ class PublishedItem(NamedTuple):
 
 
 class ItemTrait(NamedTuple):
-    """Something that is counted over the samples of a benchmark, for whoever checks it."""
+    """A property that is counted over the samples of a benchmark, for checks."""
 
     name: str
     value: int | str
-    """A number, or what the sample is one of."""
+    """A number, or a category of the sample."""
 
 
 REMARK: Final = "remark"
-"""The name of a trait that is worth a look, and no defect."""
+"""The name of a trait that deserves a look but is not a defect."""
 
 
 Texts = Mapping[str, str]
@@ -68,82 +68,83 @@ def cut_gold(task: Task, fields: Texts) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Display:
-    """How people read the samples of a kind: on pages, in sheets, in dataset cards."""
+    """How samples of a kind are shown to people: on pages, in sheets, in dataset cards."""
 
     hub_task: str
     """The `task_categories` of the dataset card on the Hugging Face hub."""
     gold_word: str
-    """What a judge or target must find, in one word."""
+    """The thing that a judge or target must find, in one word."""
     label_title: str
-    """What the label of a sample is."""
+    """The meaning of a sample's label."""
     label_note: str = ""
-    """What shares by label mean; a sentence, or empty."""
+    """The meaning of shares by label; a sentence, or empty."""
     about: str = ""
-    """What a sample is, in a sentence; empty where the label space says it."""
+    """A description of a sample in one sentence; empty if the label space describes it."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """What the columns of an arm hold that are not the task's own fields."""
+    """Descriptions of the columns of an arm that are not the task's own fields."""
     titles: Callable[[Texts, str], Mapping[str, str]]
-    """Returns the titles of the fields that are shown to people, in order; a field without one is
-    told in the title of another."""
+    """Returns the titles of the fields to show to people, in order; a field without a title is part
+    of another one's title."""
     rated: Callable[[Texts, str], Mapping[str, str]] = lambda fields, label: fields
-    """Returns the texts that raters see; the gold stands beside them."""
+    """Returns the texts that raters see next to the gold."""
     is_of_kind: Callable[[Texts, str], bool]
-    """Returns whether a sample with these fields and this label's name can be of this kind."""
+    """Returns whether a sample with these fields and this label name can be of this kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of task: everything that `coreeval.tasks` and the readers of rows know of it."""
+    """One kind of task: everything that `coreeval.tasks` and the readers of rows need."""
 
     name: TaskKind
     labels: Callable[[Task], tuple[Label, ...]]
     """Returns the label space of a task whose file does not state one."""
     required: Callable[[Task], tuple[str, ...]]
-    """Returns the columns that a benchmark must have."""
+    """Returns the required columns of a benchmark."""
     needed_fields: tuple[str, ...] = ()
-    """The fields without which a task of this kind is none."""
+    """The required fields of a task of this kind."""
     optional: tuple[str, ...] = ()
-    """The columns that it may have besides."""
+    """The optional columns of a benchmark."""
     instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Columns that stand in for a needed one, by its name: a benchmark has all of them or it."""
+    """Columns that together replace a required one, by its name."""
     find_columns: Callable[[Sequence[str]], Mapping[str, str]] = lambda present: {}
-    """Returns those of a file's columns that have other common names than ours, by our names."""
+    """Returns the columns of a file with other common names, by our names."""
     traits: Callable[[Task, Sample], Iterator[ItemTrait]] = lambda task, sample: iter(())
-    """Yields what is counted of a sample."""
+    """Yields the counted properties of a sample."""
     gold: Callable[[Mapping[str, str], str], str] = lambda fields, label_text: label_text
     """Returns the gold of a sample in words, given its fields and the name of its label."""
     make_reader: Callable[[Task], Callable[[Values], ItemParts]]
-    """Returns the function that reads a row by column, and raises ItemDefect if it is no sample."""
+    """Returns the function that reads a row by column, and raises ItemDefect if it is not a valid
+    sample."""
     columns: Callable[[Task], Mapping[str, ColumnType]]
     """Returns the columns of a published arm that hold the sample."""
     write: Callable[[Task, Mapping[str, str], Label], dict[str, object]]
     """Returns the values of these columns for a sample's fields and label."""
     restore: Callable[[Values], PublishedItem]
-    """Returns the sample that `write` wrote, from the values of these columns; raises ItemDefect if
-    it cannot have written them."""
+    """Returns the sample that `write` wrote, given the values of these columns; raises ItemDefect
+    if `write` cannot have written them."""
     check_stored: Callable[[Texts], None] = lambda fields: None
-    """Raises ItemDefect if fields of a stored sample hold what no reader of rows accepts."""
+    """Raises ItemDefect if a stored sample has values that no reader of rows accepts."""
     adapt: Callable[[Task, Sequence[str]], Task]
     """Returns the task of a sample with these fields."""
     compared: Callable[[Task, Texts], dict[str, str]]
-    """Returns the texts of a sample that a target may have read somewhere, without its gold: what
-    detectors of memory and overlap look at."""
+    """Returns the texts of a sample that a target may have read, without the gold, for detectors of
+    memory and overlap."""
     display: Display
     template_variables: tuple[str, ...] = ("item",)
-    """What a template may name besides fields, `$labels` and `$target`: `$item` shows all fields
-    that are not hidden."""
+    """Additional variables of templates besides fields, `$labels` and `$target`; `$item` shows all
+    fields that are not hidden."""
     used_labels: Callable[[Task, Iterable[Mapping[str, str]]], list[str]] = lambda task, texts: [
         label.name for label in task.labels
     ]
     """Returns the names of the labels that samples with these texts can have."""
     describe: Callable[[Task], str]
-    """Returns what the gold of a task's samples is, in a few words."""
+    """Returns a short description of the gold of a task's samples."""
     gold_variable: str = ""
-    """The variable that spells out what the answer can be; empty where it can be anything."""
+    """The variable that lists the possible answers; empty if any answer is possible."""
 
 
 def match_names(present: Sequence[str], common: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the columns with common names, by our names; none where several would do.
+    """Return the columns with common names, by our names; names with several matches are left out.
 
     Args:
         present: The columns of a file.
@@ -168,7 +169,7 @@ def count_units(text: str) -> int:
 UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
-"""Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and
+"""Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese and
 Chinese."""
 
 
@@ -176,13 +177,13 @@ def read_texts(task: Task, values: Values) -> dict[str, str]:
     """Return the texts of the task's fields.
 
     Raises:
-        ItemDefect: one of them is missing, empty, no text or too long.
+        ItemDefect: one of them is missing, empty, not a text, or too long.
     """
     return {name: read_bounded_text(values, name) for name in task.fields}
 
 
 def read_bounded_text(values: Values, name: str) -> str:
-    """Return the text of a field, as `read_text` does; raise ItemDefect if it is too long, too."""
+    """Return the text of a field as `read_text` does; raise ItemDefect also if it is too long."""
     text = read_text(values, name)
     most = LONGEST_QUESTION if name == QUESTION else LONGEST_TEXT
     if len(text) > most:
@@ -201,7 +202,7 @@ def read_text(values: Values, name: str) -> str:
     """Return the text of a field.
 
     Raises:
-        ItemDefect: it is missing, empty or no text.
+        ItemDefect: it is missing, empty or not a text.
     """
     text = values.get(name)
     if text is None:
@@ -230,10 +231,10 @@ def is_encodable(text: str) -> bool:
 
 
 def read_list(value: object, name: str) -> list[str]:
-    """Return the texts of a list, given as one or as JSON; numbers are written out.
+    """Return the texts of a list, given as a list or as JSON; numbers become texts.
 
     Raises:
-        ItemDefect: it is no list of texts.
+        ItemDefect: it is not a list of texts.
     """
     given = _parse_json_list(value) if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
@@ -245,8 +246,8 @@ def read_list(value: object, name: str) -> list[str]:
 
 
 def _write_value(value: object, name: str) -> str:
-    """Return a text with its runs of spaces made one, or a number as text."""
-    if isinstance(value, Mapping) and "text" in value:  # with its letter, or where it starts
+    """Return a text with each run of spaces replaced by one space, or a number as text."""
+    if isinstance(value, Mapping) and "text" in value:  # with its letter or start position
         value = value["text"]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ItemDefect(f"{name} must be a list of texts, but contains {type(value).__name__}")
@@ -258,7 +259,7 @@ def _write_value(value: object, name: str) -> str:
 
 
 _LARGEST_EXACT: Final = 1 << 53
-"""Up to here a float holds every integer."""
+"""The largest integer up to which floats represent every integer."""
 
 
 def _parse_json_list(text: str) -> object:

@@ -1,4 +1,4 @@
-"""Multiple choice: a question and its options, a field each, named by their letters."""
+"""Multiple choice: a question and its options, one field each, named by their letters."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,11 +32,11 @@ _SEVERAL: Final = re.compile(r"[A-Z](?:(?:\s*[,;/&|+]\s*|\s+and\s+)[A-Z])+")
 _NAMES: Final = {"choices": ("options",), "answer": ("answerkey",)}
 _OPTION_COLUMNS: Final = ("{letter}", "choice{letter}", "option{letter}", "choice{index}",
                           "option{index}", "choice{number}", "option{number}")  # fmt: skip
-"""Names of columns with an option each, folded; numbers are from 1, indices from 0."""
+"""Folded names of columns that each hold an option; numbers start from 1, indices from 0."""
 
 
 def option_fields(names: Sequence[str]) -> list[str]:
-    """Return those of a sample's fields that hold its options, in their order."""
+    """Return the fields of a sample that hold its options, in order."""
     return [name for name in names if name in LETTERS]
 
 
@@ -57,7 +57,7 @@ def _find_columns(present: Sequence[str]) -> dict[str, str]:
 
 
 def _find_option_columns(present: Sequence[str]) -> dict[str, str]:
-    """Return the columns with an option each, by letter: those of the first way to name them."""
+    """Return the columns that hold options, by letter, for the first naming scheme that matches."""
     for pattern in _OPTION_COLUMNS:
         names = {
             letter: (pattern.format(letter=letter.lower(), index=place, number=place + 1),)
@@ -79,7 +79,7 @@ def _read(task: Task, values: Values) -> ItemParts:
 
 
 def _read_options(values: Values) -> tuple[list[str], list[str]]:
-    """Return the options and what the row calls them, such as A, B and C or 1, 2 and 3."""
+    """Return the options and their names in the row, such as A, B and C or 1, 2 and 3."""
     given = values.get("choices")
     if given is None and values.get(LETTERS[0]) is not None:
         given = [values.get(letter) for letter in LETTERS]
@@ -124,7 +124,7 @@ def _check_options(options: Sequence[str], task: Task) -> None:
 
 
 def _find_right_option(values: Values, options: Sequence[str], names: Sequence[str]) -> int:
-    """Return the index of the right option, given as index, letter or text."""
+    """Return the index of the right option, which is given as an index, a letter or a text."""
     given, text = values.get("answer"), values.get("answer_text")
     by_text = None
     if isinstance(text, str) and text.strip():
@@ -148,7 +148,7 @@ def _find_right_option(values: Values, options: Sequence[str], names: Sequence[s
 
 
 def _read_single(given: object) -> float | str:
-    """Return an answer, which may be given as a list of one."""
+    """Return an answer, which may also be a list with one element."""
     if isinstance(given, list | tuple):
         if len(given) != 1:
             raise ItemDefect(f"it has {len(given)} right options; a choice has one")
@@ -159,7 +159,7 @@ def _read_single(given: object) -> float | str:
 
 
 def _find_options(given: float | str, options: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Return the options that an answer may mean: one by its name or index, one by its text."""
+    """Return the options that an answer may mean: one by name or index, and one by text."""
     said = str(given).strip()
     place = _find_named_option(said, names)
     if not isinstance(given, str) and place is not None:
@@ -171,14 +171,14 @@ def _find_options(given: float | str, options: Sequence[str], names: Sequence[st
 
 
 def _find_named_option(said: str, names: Sequence[str]) -> int | None:
-    """Return the option with a name or an index, or None."""
+    """Return the option with a name or an index; None if there is none."""
     for place, name in enumerate(names):
         if said.casefold() == name.casefold():
             return place
     number = said.removesuffix(".0")
     if not (number.isdecimal() and number.isascii()) or len(number) > len(str(MOST_OPTIONS)):
         return None
-    if not _are_letters(names):  # 1, 2, 3: which of them an index means is not known
+    if not _are_letters(names):  # with names 1, 2, 3 it is unclear which one an index means
         return None
     return int(number) if int(number) < len(names) else None
 
@@ -205,7 +205,7 @@ def _find_option_text(said: str, options: Sequence[str]) -> int:
 
 
 def _find_texts(said: str, options: Sequence[str]) -> list[int]:
-    """Return the options with a text: exactly, or else in whatever case."""
+    """Return the options with exactly this text, or else those with it in any case."""
     exact = [place for place, text in enumerate(options) if text == " ".join(said.split())]
     return exact or [place for place, text in enumerate(options) if _fold(text) == _fold(said)]
 
@@ -257,7 +257,7 @@ def _restore(values: Values) -> PublishedItem:
 
 
 def _used_labels(task: Task, texts: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the letters of the sample with the most options: no other is right or answered."""
+    """Return the letters of the sample with the most options; no other letter can be an answer."""
     return list(LETTERS[: max((len(option_fields(list(each))) for each in texts), default=0)])
 
 
@@ -269,7 +269,7 @@ def _adapt(task: Task, names: Sequence[str]) -> Task:
 
 
 def _join_item(task: Task, fields: Texts) -> dict[str, str]:
-    """Return the question with its options as one text: memory of a choice is memory of both."""
+    """Return the question with its options as one text, because models remember both together."""
     letters = option_fields(list(fields))
     shown = [text for name, text in fields.items() if name not in letters]
     return {"item": "\n".join((*shown, *(f"{letter}. {fields[letter]}" for letter in letters)))}
