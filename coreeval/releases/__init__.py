@@ -1,1 +1,1 @@
-"""What a run delivers: the arms as parquet, their provenance, the dataset card, the manifest."""
+"""Releases of runs: the arms as Parquet, their provenance, the dataset card, the manifest."""

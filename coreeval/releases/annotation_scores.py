@@ -1,4 +1,4 @@
-"""Reads the sheets that came back, scores them, and stores the result with the run."""
+"""Reads filled rating sheets, scores them, and stores the result in the run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def score_sheets(
     Args:
         place: The run whose texts were rated, or a release made from it.
         given: Sheets, or folders with sheets.
-        key: The key file that identifies each item; by default the one beside the sheets.
+        key: The key file that identifies each item; by default the one next to the sheets.
         out: The file to write; by default annotation.json of the run.
         originals: The benchmark, if the release may not redistribute its texts.
         now: The clock that dates the result.

@@ -1,6 +1,6 @@
 """Sheets for raters: the samples of a run or a release, the sheets, the guideline, and the key.
 
-Raters must not have the key.
+Raters must not see the key.
 """
 
 from collections import Counter, defaultdict
@@ -43,7 +43,7 @@ from coreeval.schema import Task
 
 
 def load_pool(material: Material, originals: Path | None) -> list[RatingCandidate]:
-    """Return the accepted samples; only they have an updated text with news beside it.
+    """Return the accepted samples; only they have an updated text and news.
 
     Samples that a person rejected are left out, as in a release.
 
@@ -179,7 +179,7 @@ class SheetExport:
 
     @property
     def key_file(self) -> Path:
-        """Return the path of the key, which says what each item is and must not reach raters."""
+        """Return the path of the key, which identifies each item and must not reach raters."""
         return self.out / KEY_FILE
 
     @property

@@ -1,4 +1,4 @@
-"""Which samples of a release a new run carries over: fresh, unchanged, and still allowed."""
+"""Decides which samples of a release a new run keeps: fresh, unchanged, and still allowed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ class CarryOverTerms:
     min_precision: Precision
     """Lowest acceptable precision of the publication time of its evidence."""
     targets: Sequence[TargetDates]
-    """Targets with whose dates the evidence is compared again."""
+    """The targets whose dates are compared with the evidence again."""
 
 
 class CarryOver:
@@ -167,7 +167,7 @@ class CarryOver:
         return all(CERTAIN_FIRST.index(item.published_precision) <= least for item in evidence)
 
     def _taken_down(self, sample: Sample, text: ArmRow, evidence: Sequence[Evidence]) -> bool:
-        """Return whether a sample rests on listed evidence, or introduces a listed name."""
+        """Return whether a sample uses listed evidence, or introduces a listed name."""
         listed = self._terms.takedown
         old = set(listed.names_in(" | ".join(sample.fields.values())))
         new = set(listed.names_in(" | ".join(text.fields.values())))
@@ -236,7 +236,7 @@ _REASONS: dict[Renewal, str] = {
 
 
 def _outdated_reason(sample: Sample, row: SampleRow) -> Renewal | None:
-    """Return the reason that a sample cannot be kept, whatever its evidence."""
+    """Return the reason that a sample cannot be kept, apart from its evidence."""
     before = (row.original_sha256, row.label, row.label_text)
     if before != (hash_texts(sample.fields), sample.label, sample.label_text):
         return "changed"
@@ -299,8 +299,8 @@ T = TypeVar("T", bound=_OfSample)
 class _RowCursor(Generic[T]):
     """Rows by sample, read up to the requested sample.
 
-    Rows that are skipped stay in memory: those of samples that are made anew, and those that a
-    benchmark in another order needs later.
+    Skipped rows stay in memory: those of samples that are made again, and those needed later if the
+    benchmark has another order.
     """
 
     def __init__(self, rows: Callable[[], Iterator[T]]) -> None:

@@ -1,4 +1,4 @@
-"""What can be compared: a release, or a run that has not been released."""
+"""The sides of a comparison: a release, or a run that has not been released."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ COMMON_SETTINGS = (
 )  # fmt: skip
 """Manifest keys that are compared as a whole."""
 RELEASE_SETTINGS = ("split", "arms", "licence", "on_reject", "snippets", "takedown")
-"""Keys among these that a run's manifest does not have, or has for other files."""
+"""The keys among these that a run's manifest does not have, or uses for other files."""
 KNOWLEDGE_SETTINGS = ("backend", "min_precision", "takedown", "takedown_sha256")
 ComparableSettings = Mapping[str, object]
 T = TypeVar("T")

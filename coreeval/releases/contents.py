@@ -1,7 +1,7 @@
-"""Whether the tables of a release agree with each other, with its task and with release.json.
+"""Checks that the tables of a release agree with each other, with its task and release.json.
 
-The digests of a release say that nothing was changed since it was made; whoever made it may have
-written anything into it.
+The digests of a release only show that it is unchanged since it was made; its maker may have
+written anything.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from coreeval.tasks import adapt_task
 
 
 class Contradiction(NamedTuple):
-    """A table that does not agree with the other ones, or cannot be read; or release.json."""
+    """A table, or release.json, that contradicts the others or cannot be read."""
 
     folder: str
     """The table's folder; empty for release.json."""
@@ -43,7 +43,7 @@ _DIGEST_COLUMN: Final[dict[ReleasedArm, str]] = {
 def find_contradictions(release: Release) -> Iterator[Contradiction]:
     """Yield the first contradiction in each table; the first one if no sample can be read.
 
-    If the tables agree, release.json is compared with what they have.
+    If the tables agree, release.json is compared with them.
     """
     try:
         task = release.task
@@ -121,7 +121,7 @@ def _check_facts(release: Release, samples: Samples) -> int:
 
 
 def _find_other_number(release: Release, task: Task, samples: Samples, rows: dict[str, int]) -> str:
-    """Return where release.json states another number than its tables have; empty if nowhere."""
+    """Return where release.json states other numbers than its tables have; empty if nowhere."""
     ended = samples.values()
     manifest = release.manifest
     outcomes = full_counts(len(samples), Counter(row.outcome for row in ended))

@@ -1,8 +1,8 @@
-"""Makes a release of a run: which samples and ratings go into it, and its files.
+"""Makes a release of a run: selects its samples and ratings, and writes its files.
 
-If the takedown list names a sample, it is not in the updated arm: the reworded text has the
-original's facts. If a person rejected it, it is in neither arm. Of ratings no names, texts or
-single ratings are published.
+A sample on the takedown list is left out of the updated arm only, because the reworded text has the
+original's facts. A sample that a person rejected is in neither arm. Names, texts and single ratings
+of raters are not published.
 """
 
 import re
@@ -90,7 +90,7 @@ def find_withheld_samples(
 
 
 def find_taken_down(store: RunStore, takedown: Takedown) -> set[str]:
-    """Return the accepted samples that rest on listed evidence or introduce a listed name."""
+    """Return the accepted samples that use listed evidence or introduce a listed name."""
     if not len(takedown):
         return set()
     return {*_find_by_evidence(store, takedown), *_find_by_text(store, takedown)}
@@ -196,7 +196,7 @@ def _write_tables(
     withheld: Mapping[str, Withheld],
     snippets: bool,
 ) -> dict[str, int]:
-    """Write the arms and the tables beside them, and return their rows."""
+    """Write the arms and the other tables, and return their numbers of rows."""
     shard, on_reject = shard_name(made_of.split), made_of.on_reject
     arms = write_arms(
         store,
@@ -277,7 +277,7 @@ def _still_stale(made_of: ReleaseSources, samples: Iterator[SampleRow]) -> int |
     """Count the samples that were due for renewal but still rest on old evidence."""
     followed, parent = made_of.run.parent, made_of.parent
     same = followed and parent and followed.digest == parent.digest
-    # without the release that the run follows nobody knows which targets were new
+    # without the release that the run follows, it is not known which targets were new
     before = parent.manifest.cutoffs if parent and same else made_of.run.cutoffs
     horizon = find_horizon(made_of.run, before)
     return None if horizon is None else sum(1 for _ in iter_stale_samples(samples, horizon))
@@ -420,7 +420,7 @@ def _refuse_unfinished(files: RunFiles, manifest: Manifest) -> None:
 
 
 def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
-    """Refuse to write into a workspace that only the manifest names: others may have made it.
+    """Refuse to write to a workspace that only the manifest names, because others may have made it.
 
     Raises:
         ReleaseError: the named workspace does not know the run.
@@ -440,10 +440,10 @@ def _is_elsewhere(files: RunFiles, manifest: Manifest) -> bool:
 
 
 def _refuse_private_texts(made_of: ReleaseSources, run: Path) -> None:
-    """Refuse to pass on documents that hold more of publishers' texts than an excerpt.
+    """Refuse to publish documents with more than an excerpt of publishers' texts.
 
     Raises:
-        ReleaseError: the run's config lets documents hold them.
+        ReleaseError: the run's config allows such documents.
     """
     private = made_of.config.knowledge.documents == "private"
     if private and item_kind(made_of.task).publishes_news:
@@ -455,7 +455,7 @@ def _refuse_private_texts(made_of: ReleaseSources, run: Path) -> None:
 
 
 def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:
-    """Refuse to drop a takedown list that the parent respected: it binds all later releases.
+    """Refuse to drop a takedown list that the parent used: it applies to all later releases.
 
     Raises:
         ReleaseError: the parent had a takedown list, and this release has none.

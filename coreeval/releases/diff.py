@@ -1,6 +1,6 @@
-"""What differs between two releases or runs, and the changelog of a release beside its parent.
+"""The differences between two releases or runs, and the changelog of a release.
 
-`write_diff_page` writes it as one page that needs no other file; text from outside is escaped.
+`write_diff_page` writes them as one self-contained page with external text escaped.
 """
 
 import json
@@ -37,7 +37,7 @@ MOST_NAMED = 200
 CELL_CHARS = 80
 """The most characters of a setting in CHANGELOG.md."""
 Texts = Mapping[str, str]
-"""Digest of each sample's updated texts, for the samples in the updated arm."""
+"""The digest of each sample's updated texts, for the samples in the updated arm."""
 FactKey = tuple[str, ...]
 
 

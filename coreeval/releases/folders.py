@@ -1,8 +1,8 @@
-"""Folders that releases and exports are written to, and the names that are allowed in a release.
+"""The folders of releases and exports, and the names that are allowed in a release.
 
-A folder appears whole under its name or not at all. A release comes from whoever published it: a
-name such as `../../.ssh/id_rsa` in release.json, or a link beside it, must not make us read,
-hash, copy or publish a file of the reader's.
+A folder appears complete under its name, or not at all. Releases can come from strangers: a name
+such as `../../.ssh/id_rsa` in release.json, or a link in the folder, must not make us read, hash,
+copy or publish a file of the reader's.
 """
 
 import secrets
@@ -83,12 +83,12 @@ def create_release_folder(target: Path) -> Iterator[Path]:
 
 
 _DRAFT = ".coreeval-draft-"
-"""How the name of a folder begins that is ours to delete."""
+"""The prefix of the names of folders that we may delete."""
 
 
 @contextmanager
 def _create_draft(target: Path) -> Iterator[Path]:
-    """Yield a new folder beside `target`; delete what is left of it afterwards."""
+    """Yield a new folder next to `target`; delete it afterwards if it still exists."""
     draft = target.with_name(f"{_DRAFT}{secrets.token_hex(6)}")
     try:
         draft.mkdir()
@@ -98,7 +98,7 @@ def _create_draft(target: Path) -> Iterator[Path]:
 
 
 def _remove_drafts(folder: Path) -> None:
-    """Delete the folders that a killed process left, and nothing else."""
+    """Delete only folders that a killed process left behind."""
     for left in folder.glob(f"{_DRAFT}*"):
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left)

@@ -1,4 +1,4 @@
-"""JUnit's XML: cases of a suite, one after the other, for the CI servers that show such reports."""
+"""Writes JUnit XML, one test case after the other, for CI servers."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -22,7 +22,7 @@ class JUnitCase:
     name: str
     ending: JUnitEnding = "passed"
     kind: str = ""
-    """Kind of failure or skip, in one word."""
+    """The kind of failure or skip, in one word."""
     message: str = ""
 
 

@@ -1,4 +1,4 @@
-"""A run or a release as a user names it."""
+"""Finds runs and releases by the names that users give them."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ from coreeval.tools.workspace import RunFiles, workspace_for
 
 
 def find_run_or_release(given: Path | str) -> Path:
-    """Return the directory of a release as given, or of a run in each way that one is named.
+    """Return the directory of a release, or of a run given by any of its names.
 
     Raises:
-        RunStateError: there is neither.
+        RunStateError: neither exists.
         UsageError: the word stands for several runs, or for a file.
     """
     place = Path(given)
@@ -21,7 +21,7 @@ def find_run_or_release(given: Path | str) -> Path:
 
 
 def find_release_folder(given: Path | str) -> Path:
-    """Return the directory of a release as given, or of the last release of the run it names.
+    """Return the directory of a release, or of the last release of a run.
 
     Raises:
         ReleaseError: there is no such run, or it has no release in the workspace.

@@ -112,7 +112,7 @@ class Release:
         return _rows(self.file(name), lambda row: _arm_row(row, restore), ids)
 
     def compared_samples(self) -> Sequence[ComparedSample]:
-        """Return what every sample of two releases is compared by: much faster than `samples`.
+        """Return the values for comparing every sample of two releases; much faster than `samples`.
 
         Raises:
             ReleaseError: the file is missing or damaged.
@@ -148,7 +148,7 @@ def read_facts(file: Path, ids: Sequence[str] | None = None) -> Iterator[FactRow
 def _rows(
     file: Path, parse: Callable[[ParquetRow], T], ids: Sequence[str] | None = None
 ) -> Iterator[T]:
-    """Stream the rows of a file; whoever made the release may have written anything into it."""
+    """Stream the rows of a file, which may contain anything."""
     number = 0
     try:
         for row in read_parquet(file) if ids is None else select_parquet_rows(file, ids=ids):

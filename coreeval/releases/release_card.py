@@ -1,6 +1,6 @@
-"""README.md of a release: the dataset card, which says how it was made, its limits and licences.
+"""README.md of a release: the dataset card with its origin, limits and licences.
 
-If people rated its texts, a part of the card says what they found.
+If people rated its texts, the card has a section with their findings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -93,7 +93,7 @@ def _agreement_row(one: CriterionResult) -> Row:
 
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
-    """Return the dataset card, which people and `datasets` read."""
+    """Return the dataset card, which is read by people and by `datasets`."""
     head = dump_front_matter(_head(manifest, task)).strip()
     parts = (
         _contents(task, manifest),
@@ -149,7 +149,7 @@ def _originals(manifest: ReleaseManifest) -> str:
 
 
 def _comparability(manifest: ReleaseManifest) -> Iterator[str]:
-    """Yield the section on the likeness of the arms; nothing if it was not measured."""
+    """Yield the section on the similarity of the arms; nothing if it was not measured."""
     found = manifest.findings.comparability if manifest.findings else None
     if found:
         yield describe_comparability(found).strip()
@@ -187,7 +187,7 @@ The last line holds if the judge errs no more often on new texts than it disagre
 
 
 def _label_table(heads: Sequence[str], quality: Quality, task: Task) -> str:
-    """Return the shares by label; of labels that no sample has only where the task names them."""
+    """Return the table of shares by label; unused labels are listed only if the task names them."""
     display = kind_of(task).display
     rows = (one for one in quality.by_label if one.total or not display.columns)
     table = markdown_table(*heads, rows=map(_label_row, rows))
@@ -230,7 +230,7 @@ def _origin(manifest: ReleaseManifest) -> str:
 
 
 def _cost(manifest: ReleaseManifest) -> Iterator[str]:
-    """Yield the section on what the calls cost; nothing if none was paid for."""
+    """Yield the section on the cost of calls; nothing if no call was paid for."""
     if told := describe_cost(manifest.cost):
         yield told.strip()
 

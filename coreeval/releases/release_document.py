@@ -6,7 +6,7 @@ from coreeval.releases.release import Release
 
 
 def build_release_document(made: Release) -> dict[str, Any]:
-    """Return what `coreeval release --json` prints of a release."""
+    """Return the `coreeval release --json` output for a release."""
     manifest = made.manifest.model_dump(mode="json")
     keys = ("name", "version", "created_at", "parent", "counts", "arms", "quality", "licence")
     more = ("review", "takedown", "still_stale", "changelog", "sources")
@@ -20,7 +20,7 @@ def build_release_document(made: Release) -> dict[str, Any]:
 
 
 def describe_comparability(made: Release) -> dict[str, Any] | None:
-    """Return whether the arms are comparable; None if the run's report does not say it."""
+    """Return whether the arms are comparable; None if the run's report does not state it."""
     findings = made.manifest.findings
     found = findings.comparability if findings else None
     if found is None:

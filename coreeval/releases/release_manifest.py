@@ -1,4 +1,4 @@
-"""release.json: what a release is, where it comes from, and the digest of each of its files."""
+"""release.json: the description and origin of a release, and the digest of each of its files."""
 
 from typing import Annotated, Literal, Self
 
@@ -47,7 +47,7 @@ class ParentRelease(Value):
 
 
 class FileDigest(Value):
-    """A file as it was when the release was made."""
+    """A file at the time of the release."""
 
     sha256: str
     bytes: int
@@ -75,7 +75,7 @@ class ReviewState(Value):
 
 
 class TakedownState(Value):
-    """The takedown list as it was when the release was made."""
+    """The takedown list at the time of the release."""
 
     entries: Count = 0
     sha256: str = ""
@@ -159,8 +159,8 @@ class ReleaseManifest(Value):
     """Whether provenance quotes the news."""
     licence: Licence
     sources: tuple[SourceTerms, ...] = ()
-    """Where the facts of provenance come from, and on which terms; empty also in releases made
-    before sources were recorded."""
+    """The sources and terms of the facts in provenance; empty also in releases made before sources
+    were recorded."""
     review: ReviewState = ReviewState()
     takedown: TakedownState = TakedownState()
     annotation: PublishedRatings | None = None
@@ -228,7 +228,7 @@ class FactRow(Value):
     """sha256 of the snippet, even if the snippet is left out."""
     after_cutoff: tuple[str, ...] | None = None
     text_sha256: str = ""
-    """sha256 of the article's text, where there was one. Like the columns below, it is missing in
+    """sha256 of the article's text; empty without a text. Like the columns below, it is missing in
     releases made before evidence had a depth."""
     evidence_depth: str = ""
     source: str = "gdelt"

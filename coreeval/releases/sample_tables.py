@@ -1,7 +1,7 @@
-"""The tables of all samples of a release, and the `dataset_info` that shows them on hubs.
+"""The tables of all samples of a release, and their `dataset_info` for hubs.
 
-`samples/` has a row for every sample, whatever became of it. `original/` has the texts if they
-may be passed on, else what identifies them.
+`samples/` has a row for every sample, with any outcome. `original/` has the texts if they may be
+redistributed, otherwise their ids and digests.
 """
 
 import json
@@ -128,7 +128,7 @@ def _refuse_other_texts(found: Mapping[str, Sample], wanted: Mapping[str, str], 
 _QUOTES = frozenset("'\"")
 _NUMBERS = frozenset({"attempts", "label"})
 Dates = Mapping[str, tuple[datetime, datetime]]
-"""Publication times of the oldest and the newest evidence of a sample, by its id."""
+"""The publication times of a sample's oldest and newest evidence, by sample id."""
 
 
 def write_samples(path: Path, rows: Iterator[SampleRow]) -> int:

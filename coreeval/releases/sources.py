@@ -1,6 +1,6 @@
-"""What a release is made of: the run, its parent, the licence; and which samples are stale.
+"""The sources of a release (run, parent and licence), and its stale samples.
 
-The benchmark's own texts may be passed on if its owner or the table of licences says so.
+The benchmark's texts may be redistributed if its owner or the table of licences allows it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Whether a release is what was made, agrees with itself, and follows the parents that it names."""
+"""Verifies that a release is unchanged, consistent, and follows the parents that it names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,9 +22,9 @@ _IN_CACHE = (
     "download a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
 )
 
-"""What to do about the hub's cache, which holds only links to its folder of blobs."""
+"""The hint for the hub's cache, which has only links to its folder of blobs."""
 _GIT_FILE = ".gitattributes"
-"""The one file that the Hugging Face hub keeps beside those of a release."""
+"""The only file that the Hugging Face hub adds to those of a release."""
 _CLIENT_FOLDER = ".cache/huggingface/"
 """Folder in which the hub's client records its downloads."""
 
@@ -62,8 +62,8 @@ class Verification(Value):
 def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Verification:
     """Verify every file of a release, and that each ancestor is the one that its child records.
 
-    If the files are what was made, their contents are compared: a release that contradicts itself
-    was made so.
+    If the files are unchanged, their contents are checked: a release that contradicts itself was
+    made so.
 
     Args:
         path: The release's directory.
@@ -75,7 +75,7 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
         ReleaseError: there is no release.
     """
     if not (path / MANIFEST).exists() and not (path / DIGEST).exists():
-        read_release(path)  # raises: there is nothing to verify
+        read_release(path)  # raises if there is nothing to verify
     if _is_of_cache(path):
         cached = Problem(
             kind="link", file=MANIFEST, message=f"it is a link, as in the hub's cache; {_IN_CACHE}"
@@ -112,10 +112,10 @@ def _is_of_cache(path: Path) -> bool:
 
 
 def require_whole(path: Path) -> Release:
-    """Return a release that is byte for byte as it was made; its ancestors are not checked.
+    """Return a release after checking that it is byte for byte unchanged, without its ancestors.
 
     Raises:
-        ReleaseError: there is no release, or something in it is not as it was made.
+        ReleaseError: there is no release, or something in it was changed.
     """
     made, found = read_release(path), verify(path, chain=False)
     if not found.ok:
@@ -140,7 +140,7 @@ def _digest_problems(path: Path, published: str | None) -> Iterator[Problem]:
     if not (path / DIGEST).exists():
         yield Problem(kind="missing", file=DIGEST, message="the file is missing")
     elif not is_plain_file(path, DIGEST):
-        return  # told with the others that are no files
+        return  # reported with the others that are not files
     elif (path / DIGEST).stat().st_size > len(vouched) or (path / DIGEST).read_bytes() != vouched:
         message = f"it does not match {DIGEST}: one of the two was changed"
         yield Problem(kind="digest", file=MANIFEST, message=message)

@@ -1,1 +1,1 @@
-"""Cassettes: a run as one file, its lines, how it is written, read safely, and compared."""
+"""Cassettes: a run as one file; its format, and writing, reading and comparing it safely."""

@@ -1,6 +1,6 @@
-"""The lines of a cassette, and writing them: the same content gives the same bytes everywhere.
+"""The lines of a cassette, and writing them: equal content gives equal bytes everywhere.
 
-A cassette is gzip of JSON Lines. The head comes first and vouches for all that follows.
+A cassette is gzipped JSON Lines. The first line is the head, with the digest of all other lines.
 """
 
 import gzip
@@ -30,7 +30,7 @@ CassettePass = Literal["refresh", "control"]
 
 
 class CassetteOrigin(Value):
-    """The software of the run, as far as bytes or rules depend on it."""
+    """The versions of software that affect the bytes or the rules of the run."""
 
     coreeval: str
     python: str
@@ -51,7 +51,7 @@ class CassetteFile(Value):
 
 
 class TrainDigest(Value):
-    """The train samples from which a label judge learnt."""
+    """The train samples from which a label judge learned."""
 
     count: int
     sha256: str
@@ -78,7 +78,7 @@ class RecordedManifest(Manifest):
 
     @model_validator(mode="after")
     def _check_redacted(self) -> Self:
-        """Refuse what no recording states: whoever repeats it would follow it on their machine."""
+        """Refuse values that recordings never have, because a replay would act on them."""
         news = [self.knowledge, *([self.control.knowledge] if self.control else [])]
         stated = {
             "a config": self.source != ConfigSource(path="", sha256=""),
@@ -134,14 +134,14 @@ class TaskLine(Value):
 
 
 class TakedownLine(Value):
-    """The names and ids on which nothing may be based."""
+    """The names and ids that must not be used."""
 
     kind: Literal["takedown"] = "takedown"
     entries: tuple[str, ...]
 
 
 class NameLine(Value):
-    """A name from the news, for roles that are played by rules."""
+    """A name from the news, for roles played by rules."""
 
     kind: Literal["name"] = "name"
     stage: CassettePass
@@ -149,14 +149,14 @@ class NameLine(Value):
 
 
 class TrainLine(Value):
-    """A labelled sample from which a label judge learnt."""
+    """A labelled sample from which a label judge learned."""
 
     kind: Literal["train"] = "train"
     sample: Sample
 
 
 class BadRowLine(Value):
-    """A line of the benchmark that is not a sample."""
+    """A line of the benchmark that is not a valid sample."""
 
     kind: Literal["bad_row"] = "bad_row"
     row: BadRow
@@ -170,7 +170,7 @@ class QuotedEvidence(Value):
 
 
 class FinalResult(Value):
-    """A result that a replay takes over: of a sample kept from a release, or of one that failed."""
+    """A result that a replay copies: of a sample kept from a release, or of a failed sample."""
 
     result: Result
     excerpts: tuple[QuotedEvidence, ...] = ()
@@ -216,7 +216,7 @@ class OfferLine(Value):
     asked: tuple[NewsQuery, ...] | None
     """The queries; None in the record of an older version."""
     items: tuple[tuple[str, Rung], ...]
-    """Ids of evidence, best first, each with the rung that found it."""
+    """The ids of evidence, best first, each with the rung that found it."""
 
 
 class AnswerLine(Value):
@@ -247,7 +247,7 @@ KINDS: Sequence[str] = (
     "prompt", "task", "takedown", "name", "train", "bad_row", "sample", "evidence", "offer",
     "answer", "row",
 )  # fmt: skip
-"""Kinds of lines in their order."""
+"""The kinds of lines, in order."""
 
 
 GZIP_LEVEL = 6

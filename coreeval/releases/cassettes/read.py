@@ -1,4 +1,4 @@
-"""Reads a cassette from anyone, bounded and checked, and compares sets of Parquet files."""
+"""Reads cassettes from any source with limits and checks, and compares sets of Parquet files."""
 
 import errno
 import gzip
@@ -35,7 +35,7 @@ L = TypeVar("L", bound=CassetteLine)
 MOST_HEAD_BYTES = 16 << 20
 """The most bytes of a head; that of a run on 100,000 samples has about 10,000."""
 MOST_LINE_BYTES = 64 << 20
-"""The most bytes of a line; an answer has at most a million characters (models/client.py), its
+"""The most bytes of a line; an answer has at most a million characters (models/client.py), and its
 request not many more."""
 MOST_RATIO = 400
 """The largest ratio of a cassette's unpacked size to its size (own choice): runs reach ten to
@@ -164,7 +164,7 @@ def _parse_json(line: bytes) -> Any:  # noqa: ANN401 - plain data, checked by wh
 
 
 def install_hint(version: str) -> str:
-    """Return how to install the version that made a cassette, as the cassette states it."""
+    """Return how to install the version that made a cassette, according to the cassette."""
     known = version if re.fullmatch(r"[\w.+-]{1,40}", version) else "VERSION"
     return f"replay it with the version that made it: pip install coreeval=={known}"
 
@@ -260,7 +260,7 @@ class RowDifference:
     row: int
     """Row number, from 1."""
     id: str
-    """Id of the sample: as recorded, or of the row that is there now."""
+    """The sample's recorded id, or that of the present row."""
     columns: tuple[str, ...]
     """Columns that differ; empty if one file has no such row."""
     why: str

@@ -1,1 +1,1 @@
-"""A run or a release in the files that other tools read; one module for each of them."""
+"""Exports of a run or a release for other tools; one module per format."""

@@ -1,4 +1,4 @@
-"""Exporting in any format, and in the layout of the Hugging Face hub, which `datasets` reads."""
+"""Exports in all formats, including the layout of the Hugging Face hub, which `datasets` reads."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ CARD_FILE = "README.md"
 
 
 def write_hf(material: Material, out: Path) -> dict[str, int]:
-    """Copy the dataset with a card that describes its files; return the number of rows per config.
+    """Copy the dataset with a card that describes its files; return the rows per config.
 
     Raises:
-        RunStateError: files of the run's dataset are gone, or links.
+        RunStateError: files of the run's dataset are missing, or are links.
     """
     shard = shard_name(material.split)
     tables = sorted(material.folder.glob(f"*/{shard}"))
@@ -77,11 +77,11 @@ class ExportPlugin(Protocol):
     plugin_api: int
 
     def write(self, material: Material, out: Path) -> Mapping[str, int]:
-        """Write files for another tool, and return the counts of what was written.
+        """Write files for another tool, and return counts of their contents.
 
         Args:
             material: The run or the release: its task, samples, texts by arm and replaced facts.
-            out: An empty folder; it gets its final name when all is written.
+            out: An empty folder, which gets its final name when everything is written.
         """
         ...
 
@@ -130,14 +130,14 @@ def export(source: Path, *, to: str, out: Path) -> ExportResult:
     Args:
         source: Directory of a run that has ended, or of a release.
         to: A name of `FORMATS`, or a plugin: `plugin:NAME` or `module:Class`.
-        out: A folder that is empty, or not there; it appears when it is whole.
+        out: An empty or new folder; it appears once it is complete.
 
     Raises:
-        UsageError: no such format, something at `out`, or a package that the format needs.
+        UsageError: there is no such format, `out` is not empty, or a required package is missing.
         PluginFailed: the plugin failed, or wrote nothing.
-        ReleaseError: the source is neither run nor release, or a release that is not what was made.
-        RunStateError: the run has not come to its end.
-        RunError: it cannot be written.
+        ReleaseError: the source is neither a run nor a release, or is an altered release.
+        RunStateError: the run has not ended.
+        RunError: the export cannot be written.
     """
     write = find_writer(to)
     material = open_material(source)

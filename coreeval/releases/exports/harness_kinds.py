@@ -1,4 +1,4 @@
-"""What the evaluation harnesses get of each kind of task: columns, tasks, the code beside them."""
+"""Exports to evaluation harnesses by kind of task: columns, tasks and code."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from coreeval.tools.files import ParquetColumns
 from coreeval.tools.text import join_fields
 
 LABEL_TOKENS: Final = 32
-"""Token limit for the longest label and a remark; the harness's own default is 256."""
+"""The token limit, for the longest label and a remark; the harness's default is 256."""
 ANSWER_TOKENS: Final = 64
 SUMMARY_TOKENS: Final = 512
 Row = dict[str, object]
@@ -22,7 +22,7 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class LmEvalTask:
-    """One of the tasks for an arm in the lm-evaluation-harness."""
+    """A task for an arm in the lm-evaluation-harness."""
 
     suffix: str
     score: str
@@ -39,18 +39,18 @@ class HarnessKind:
     """A kind of task in the harnesses."""
 
     columns: ParquetColumns
-    """Columns of a question besides its id and prompt."""
+    """The columns of a question besides its id and prompt."""
     values: Callable[[Task, Texts, str], Row]
     """Returns the values of these columns for the fields and the label's name of a sample."""
     target: str
     """The column with the gold."""
     tasks: Sequence[LmEvalTask]
     lm_eval: Sequence[str]
-    """The modules that become one file beside the tasks."""
+    """The modules that are combined into one file next to the tasks."""
     inspect: Sequence[str]
-    """The modules that become the task of Inspect."""
+    """The modules that are combined into the Inspect task."""
     copied: Roots = field(default_factory=dict)
-    """Functions of CoreEval that this code calls."""
+    """The CoreEval functions that this code calls."""
 
 
 def _choice_values(task: Task, fields: Texts, label: str) -> Row:

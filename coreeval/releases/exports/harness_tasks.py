@@ -1,8 +1,8 @@
-"""Tasks over the arms for the evaluation harnesses: lm-evaluation-harness and Inspect.
+"""Tasks on the arms for evaluation harnesses: lm-evaluation-harness and Inspect.
 
-The lm-evaluation-harness gets a task by generation for each arm and, where the gold is one of a few
-choices, one by likelihood (`harness_kinds`). Inspect gets a task and, of a run, its story as logs
-that `inspect view` shows.
+For the lm-evaluation-harness, each arm gets a generation task and, if the gold is one of a few
+choices, a likelihood task (`harness_kinds`). For Inspect, there is a task and, for a run, logs of
+its history for `inspect view`.
 """
 
 from pathlib import Path
@@ -48,7 +48,7 @@ _TaskDumper.add_representer(
 
 
 def write_lm_eval(material: Material, out: Path) -> dict[str, int]:
-    """Write the tasks, their data and what they call; return the questions of each arm.
+    """Write the tasks, their data and their code; return the number of questions of each arm.
 
     Raises:
         PromptError: the task's first template cannot be filled.
@@ -88,7 +88,7 @@ def _build_task(
 
 
 def _output(task: Task, each: LmEvalTask) -> dict[str, object]:
-    """Return how the model answers: by the likeliest choice, or by writing."""
+    """Return how the model answers: by the most likely choice, or by generating text."""
     if each.choices:
         return {"output_type": "multiple_choice", "doc_to_choice": each.choices(task)}
     return {
@@ -114,7 +114,7 @@ INSPECT_TASK = "coreeval_task.py"
 
 
 def write_inspect(material: Material, out: Path) -> dict[str, int]:
-    """Write the task with its data and, of a run, its logs; return the questions of each arm.
+    """Write the task, its data and, for a run, its logs; return the questions of each arm.
 
     Raises:
         PromptError: the task's first template cannot be filled.

@@ -1,8 +1,8 @@
-"""Pushing a release to the Hugging Face hub: missing files in one commit, and its version as a tag.
+"""Pushes a release to the Hugging Face hub: missing files in one commit, and a version tag.
 
-Files are compared by their hashes, so that a push can be repeated: a release that is there is
-left alone, and what an interrupted push uploaded is not sent twice. huggingface_hub is lent an
-HTTP client of ours meanwhile. Imports huggingface_hub.
+Files are compared by their hashes, so a push can be repeated: an existing release is left
+unchanged, and files uploaded by an interrupted push are not sent again. During a push,
+huggingface_hub uses our HTTP client. Imports huggingface_hub.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _LONGEST_WAIT_S: Final = 120.0
 _LONGEST_READING_S: Final = 600.0
 """Seconds in which a hub must list its files; uploads are not limited."""
 _LONGEST_PAUSES_S: Final = 600.0
-"""Total seconds of pauses that a hub may request; the public one counts requests over 300 s."""
+"""The total pause in seconds that a hub may request; the public hub counts requests over 300 s."""
 _MOST_REQUESTS: Final = 2_000
 _MOST_FILES: Final = 100_000
 """The most files in a push, and in a repository: a release needs a few dozen of both (own
@@ -49,7 +49,7 @@ choice)."""
 
 
 class HubEndless(httpx2.RequestError):
-    """A hub keeps a push busy or waiting for longer than any release takes."""
+    """A hub makes a push work or wait for longer than any release needs."""
 
 
 class _HubLimits:
@@ -63,7 +63,7 @@ class _HubLimits:
     def check_request(self, request: httpx2.Request) -> None:
         """Refuse a request that exceeds the limits."""
         if request.method != "GET":
-            self._reading_ends = math.inf  # from here on our files say how much there is to ask
+            self._reading_ends = math.inf  # uploads have no time limit
         if next(self._requests) > _MOST_REQUESTS:
             told = f"its listing did not end after {_MOST_REQUESTS:,} requests"
             raise HubEndless(told, request=request)
@@ -80,7 +80,7 @@ class _HubLimits:
             pause: float = limit.reset_in_seconds
         else:
             pause = parse_retry_after(response.headers.get("retry-after")) or 0
-        self._paused_s += min(pause, 2 * _LONGEST_PAUSES_S)  # a float ends where an int does not
+        self._paused_s += min(pause, 2 * _LONGEST_PAUSES_S)  # a huge int would overflow the float
         if self._paused_s > _LONGEST_PAUSES_S:
             told = f"it requests pauses longer than {_LONGEST_PAUSES_S:g} s"
             raise HubEndless(told, request=response.request)
@@ -88,7 +88,7 @@ class _HubLimits:
 
 @contextmanager
 def bounded_sessions(hub: str) -> Iterator[None]:
-    """Bound what huggingface_hub reads and requests in the block, and keep it to one hub.
+    """Limit what huggingface_hub reads and requests in the block, and restrict it to one hub.
 
     Its own client is restored afterwards, because other code may fetch files of any size.
     """

@@ -1,4 +1,4 @@
-"""Inspect logs of a run: an evaluation for each target and arm, with steps and calls as events."""
+"""Inspect logs of a run: one evaluation per target and arm, with steps and calls as events."""
 
 import hashlib
 import json

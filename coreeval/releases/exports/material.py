@@ -1,6 +1,6 @@
-"""What is exported: samples, facts and arms of a run or a release, and the arms as questions.
+"""The data of exports: samples, facts and arms of a run or a release, and arms as questions.
 
-Runs and releases look alike here. The questions are what the evaluation harnesses get.
+Runs and releases have the same interface. The questions are for evaluation harnesses.
 """
 
 import re
@@ -92,10 +92,10 @@ class Material:
     def task_of(self, sample_id: str, fields: Texts) -> Task:
         """Return the task of a sample with these fields.
 
-        It has the sample's own options and, with several stance targets, its own target.
+        It has the sample's options and, with several stance targets, the sample's target.
 
         Raises:
-            ReleaseError: the task is in a file that the release does not hold.
+            ReleaseError: the task is in a file that the release does not contain.
         """
         if self.config.dataset.target != ALL_TARGETS:
             return adapt_task(self.task, fields)
@@ -112,7 +112,7 @@ def open_material(path: Path) -> Material:
     """Open the directory of a run or a release.
 
     Raises:
-        ReleaseError: it is neither, or a release altered since it was made.
+        ReleaseError: it is neither, or the release was altered since it was made.
         RunStateError: the run has not ended.
         RunCorrupt: the run's run.db is damaged or missing.
     """
@@ -177,7 +177,7 @@ def _iter_run_samples(files: RunFiles, task: Task) -> Iterator[ExportSample]:
 
 
 def _refuse_odd_texts(sample: ExportSample, task: Task) -> None:
-    """Raise RunCorrupt if a text of a sample is none of the task's kind."""
+    """Raise RunCorrupt if a text of a sample is not of the task's kind."""
     label = Label(id=sample.label, name=sample.label_text, meaning=sample.label_text)
     for arm in ARMS:
         texts = sample.texts(arm)
@@ -244,7 +244,7 @@ Question = dict[str, object]
 
 
 def iter_questions(material: Material, arm: ReleasedArm) -> Iterator[Question]:
-    """Stream a question for each sample in an arm: id, prompt, and what is right.
+    """Stream a question for each sample in an arm: id, prompt and gold.
 
     Raises:
         PromptError: the task's first template cannot be filled.
@@ -268,12 +268,12 @@ def list_arms(material: Material) -> list[ReleasedArm]:
 
 
 def task_slug(name: str) -> str:
-    """Return a benchmark's name in a form that can be part of a task name."""
+    """Return a benchmark's name in a form that is valid in a task name."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "benchmark"
 
 
 def write_description(material: Material, out: Path, files: dict[str, str]) -> None:
-    """Write benchmark.json, which the exported code beside it reads."""
+    """Write benchmark.json, which the exported code reads."""
     kind = material.task.kind
     graded = {"kind": kind, "columns": [*HARNESS_KINDS[kind].columns]} if kind != "labels" else {}
     said = {
@@ -288,14 +288,14 @@ def write_description(material: Material, out: Path, files: dict[str, str]) -> N
 
 
 def _iter_texts(material: Material) -> Iterator[Texts]:
-    """Yield the texts of each sample in one of the arms that it has."""
+    """Yield the texts of each sample in one arm."""
     for sample in material.samples():
         if texts := next(filter(None, map(sample.texts, ARMS)), None):
             yield texts
 
 
 def write_code(modules: Sequence[str], path: Path, copied: Roots) -> None:
-    """Write harness modules as one standalone file, and beside it what they call of CoreEval."""
+    """Write harness modules as one standalone file, and the CoreEval code that they call."""
     folder = resources.files("coreeval.releases.exports.harness")
     both = "\n\n".join(
         folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in modules

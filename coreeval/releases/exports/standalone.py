@@ -1,7 +1,7 @@
-"""Copies functions of CoreEval and what they use into a package that needs no CoreEval.
+"""Copies CoreEval functions and their dependencies into a package that works without CoreEval.
 
-An export so grades an answer by the code that CoreEval grades with. Of each module only the
-definitions that the functions need are copied, unchanged; each becomes a file of the package.
+Exports thus grade answers with CoreEval's own code. From each module, only the definitions that the
+functions need are copied, unchanged; each module becomes a file of the package.
 """
 
 import ast
@@ -19,10 +19,10 @@ Roots = Mapping[str, Sequence[str]]
 
 
 def write_package(folder: Path, roots: Roots) -> None:
-    """Write a package with some functions, which its `__init__.py` has under their names.
+    """Write a package whose `__init__.py` has some functions under their names.
 
     Raises:
-        ValueError: a function imports from CoreEval only while it runs.
+        ValueError: a function imports from CoreEval inside its body.
     """
     wanted = _collect(roots)
     for module, names in wanted.items():
@@ -36,7 +36,7 @@ def write_package(folder: Path, roots: Roots) -> None:
 
 
 def _collect(roots: Roots) -> dict[str, set[str]]:
-    """Return the names that are needed of each module."""
+    """Return the needed names of each module."""
     found = dict[str, set[str]]()
     waiting = [(module, name) for module, names in roots.items() for name in names]
     while waiting:
@@ -57,13 +57,13 @@ def _file_name(module: str) -> str:
 
 @dataclass(frozen=True)
 class _Module:
-    """A module: what defines its names, and where it imports others from."""
+    """A module: the definitions of its names, and the origins of imported names."""
 
     source: str
     body: Sequence[ast.stmt]
     defined: Mapping[str, Sequence[ast.stmt]] = field(default_factory=dict)
     inner: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Module and name in CoreEval of what it imports, by the name that it has here."""
+    """The CoreEval module and name of each import, by its name in this module."""
     outer: Mapping[str, str] = field(default_factory=dict)
     """The line that imports each other name."""
 
@@ -120,7 +120,7 @@ def _names_bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _write_module(module: str, names: set[str]) -> str:
-    """Return the source of a module with some of its names and what they are imported from."""
+    """Return the source of a module with only some of its names, and their imports."""
     parsed = _parse(module)
     kept = [each for each in parsed.body if names & {*_names_bound(each)}]
     used = {node.id for each in kept for node in ast.walk(each) if isinstance(node, ast.Name)}
@@ -135,7 +135,7 @@ def _write_module(module: str, names: set[str]) -> str:
 
 
 def _cut_statement(parsed: _Module, statement: ast.stmt) -> str:
-    """Return the lines of a statement, with its decorators and the text that explains it."""
+    """Return the lines of a statement, with its decorators and its docstring."""
     decorators = getattr(statement, "decorator_list", [])
     first = min((statement.lineno, *(each.lineno for each in decorators)))
     last, place = statement.end_lineno or first, parsed.body.index(statement)

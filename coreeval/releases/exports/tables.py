@@ -1,7 +1,7 @@
 """CSV, JSON lines and JUnit: a row or test case for each sample, and a row for each replaced fact.
 
-In JUnit a sample that failed is a failure. One that ended without a new text for any other reason
-is skipped with that reason: a verdict is not an error.
+In JUnit, a failed sample is a failure. A sample that ended without a new text for another reason is
+skipped with that reason, because a verdict is not an error.
 """
 
 import csv
@@ -21,7 +21,7 @@ TableCell = str | int
 TableRow = dict[str, TableCell]
 _TEXTS: set[str] = {*ARMS}
 _OF_SAMPLE = ("label", "label_text")
-"""Columns of an arm that a row has once."""
+"""The columns of an arm that a row has only once."""
 
 
 def write_csv(material: Material, out: Path) -> dict[str, int]:
@@ -30,7 +30,7 @@ def write_csv(material: Material, out: Path) -> dict[str, int]:
 
 
 def write_spreadsheet(material: Material, out: Path) -> dict[str, int]:
-    """Write the same files for a spreadsheet: no text acts as a formula or hides characters.
+    """Write the same files for spreadsheets: no text is a formula or hides characters.
 
     A byte order mark identifies the files as UTF-8.
     """
@@ -107,7 +107,7 @@ def _sample_row(task: Task, sample: ExportSample) -> TableRow:
 
 
 def _cell(value: object) -> TableCell:
-    """Return a value as a cell; a list is JSON, as benchmarks in CSV have it."""
+    """Return a value as a cell; a list becomes JSON, as in CSV benchmarks."""
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False)
     return value if isinstance(value, str | int) else ""

@@ -1,1 +1,1 @@
-"""Gates: limits that a release must keep before others get it."""
+"""Gates: limits that a release must meet before it is published."""

@@ -1,4 +1,4 @@
-"""Checks a release against gates, and sums up what they found for terminals, Markdown and JUnit."""
+"""Checks a release against gates, and summarises findings for terminals, Markdown and JUnit."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _NO_INTERVAL = MissingValue(
     "one sample is not enough for an interval", "leave `by` out, or measure more samples"
 )
 _EXACT = 1e-9
-"""Values this near to a limit meet it: sums of floats differ in the last bits."""
+"""Values this close to a limit meet it, because sums of floats differ in their last bits."""
 _SIDES: Final[dict[Side, str]] = {
     "estimate": "",
     "ci_low": "lower end ",
@@ -54,7 +54,7 @@ class GateFinding(Value):
     gate: str
     status: GateStatus
     of: str = ""
-    """The label, target or series nearest to the limit, or furthest beyond it."""
+    """The label, target or series closest to the limit, or furthest beyond it."""
     score: Score | None = None
     """The value; `n` is 1 if there is no interval."""
     verdict: str = ""
@@ -310,10 +310,10 @@ _SIGN: Final[Mapping[GateStatus, str]] = {
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~])")
 """Characters that Markdown, including GitHub's dialect, could interpret as markup."""
 _AUTOLINKS = re.compile(r"(?i:www)(?=\.)|:/(?=/)|[@#]")
-"""The beginnings of links without brackets: addresses, e-mail, people, issues."""
+"""Patterns that start a link without brackets: addresses, e-mail, people, issues."""
 _BREAK = "<!-- -->"
-"""Splits a text invisibly. A backslash does not work: many renderers, such as GitHub's for e-mail,
-remove it before they look for links."""
+"""An invisible character that splits a text. A backslash does not work, because many renderers,
+such as GitHub's for e-mail, remove it before they detect links."""
 
 
 def format_value(found: GateFinding) -> str:
@@ -335,7 +335,7 @@ def format_finding(found: GateFinding) -> str:
 
 
 def format_verdict(gated: GateResult) -> str:
-    """Say in one line whether the release passes."""
+    """Return one line that says whether the release passes."""
     title, number = f"{gated.name} {gated.version}", len(gated.gates)
     if not gated.passed:
         return f"{title} does NOT pass: gates not met: {len(gated.stopped)} of {number}"

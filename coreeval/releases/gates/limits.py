@@ -1,6 +1,6 @@
-"""What a file of gates may say of each gate, reading one, and the file that comes with the package.
+"""The content of gates files, reading them, and the default gates of the package.
 
-Each gate also says which side of an interval counts.
+Each gate also states which part of an interval is compared.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Gate(Value):
     """One gate of a file."""
 
     missing: MissingPolicy = "fail"
-    """What to do if the release does not have the value."""
+    """The action if the release does not have the value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -76,8 +76,8 @@ class Limit(Gate):
 class IntervalLimit(Limit):
     """The bounds of a value that has an interval.
 
-    By default the value itself is compared, because it covers all samples of this release. The
-    interval shows what another benchmark of this kind might yield.
+    By default the value itself is compared, because it covers all samples of this release; the
+    interval shows the possible values of another benchmark of this kind.
     """
 
     by: Side | None = None
@@ -111,8 +111,8 @@ class CountLimit(Limit):
 class RankLimit(IntervalLimit):
     """Bounds of a rank correlation.
 
-    By default the gate fails only if the whole interval is beyond the limit: with few samples,
-    targets of similar quality change places by chance, and users soon remove a gate that fails by
+    By default the gate fails only if the whole interval is beyond the limit. With few samples,
+    targets of similar quality swap ranks by chance, and users soon remove a gate that fails by
     chance.
     """
 
@@ -126,7 +126,7 @@ class RankLimit(IntervalLimit):
 
 
 class ForbiddenVerdicts(Gate):
-    """Verdicts of a detector that no target, or part of one, may have."""
+    """Forbidden verdicts of a detector on any target or part of one."""
 
     forbid: Annotated[tuple[str, ...], Field(min_length=1)]
     known: ClassVar[frozenset[str]] = frozenset()
@@ -143,7 +143,7 @@ class ForbiddenVerdicts(Gate):
 
 
 class ComparabilityVerdicts(ForbiddenVerdicts):
-    """Verdicts that the comparison of both arms may not have."""
+    """Forbidden verdicts of the comparison of both arms."""
 
     known: ClassVar[frozenset[str]] = frozenset(get_args(Verdict))
     example: ClassVar[str] = "{forbid: [not_comparable]}"

@@ -1,4 +1,4 @@
-"""The value that each gate looks at, or why it is missing, and which targets must have one."""
+"""The value for each gate or the reason that it is missing, and the targets that must have one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from coreeval.runs.quality import Findings, TargetFindings
 
 
 class ExpectedTargets:
-    """The targets of a release: those of its config, and those that were asked later."""
+    """The targets of a release: those in its config, and those that were asked later."""
 
     def __init__(self, manifest: ReleaseManifest, findings: Findings | None) -> None:
         self._all = list(dict.fromkeys(map(target_name, _name_targets(manifest, findings))))
@@ -26,12 +26,12 @@ class ExpectedTargets:
 
     @property
     def models(self) -> list[str]:
-        """Return the targets that may know news; embedded targets, fitted here, have read none."""
+        """Return the targets that may know news; embedded targets, fitted here, know none."""
         return [each for each in self._all if not _embedded_targets(each)]
 
     @property
     def labelling(self) -> list[str]:
-        """Return the tested targets that label texts: models and classifiers, but no persona."""
+        """Return the tested targets that label texts: models and classifiers, but not personas."""
         return [each for each in self._tested if is_classifier(each) or not _embedded_targets(each)]
 
     @property
@@ -46,9 +46,9 @@ class ExpectedTargets:
 
 
 def target_name(target: str) -> str:
-    """Return the display name of a target; of files on this machine, without their folder.
+    """Return the display name of a target; local files are shown without their folder.
 
-    A report holds the whole path of the file, a release the path relative to its config.
+    A report has the full path of the file, a release the path relative to its config.
     """
     return hide_folder(target)
 
@@ -61,7 +61,7 @@ def _name_targets(manifest: ReleaseManifest, findings: Findings | None) -> Itera
 
 
 def _is_only_scored(found: TargetFindings) -> bool:
-    """Return whether a model has only scored texts, such as weights that are no target."""
+    """Return whether a model only scored texts, such as weights that are not a target."""
     gates = {name for name in GATED if any(found.verdicts(name))}
     scored = {name for name in gates if GATED[name].scores_texts}
     return bool(scored) and scored == gates and not found.original.n and not found.updated.n
@@ -184,7 +184,7 @@ def _overlap(subject: GateSubject, _: Limit) -> Numbers:
 
 
 def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
-    """Return, for each target, the share of texts known to rest only on news after its cutoff."""
+    """Return, for each target, the share of texts known to use only news after its cutoff."""
     known = [
         GateValue(score_proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
@@ -201,7 +201,7 @@ def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
 
 
 def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
-    """Return the share of accepted samples whose renewal found no news that is recent enough."""
+    """Return the share of accepted samples whose renewal found no recent enough news."""
     manifest = subject.manifest
     if manifest.still_stale is None:
         hint = "leave this gate out, or refresh with --from RELEASE --stale-after AGE"
@@ -223,7 +223,7 @@ def _cost(subject: GateSubject, _: Limit) -> list[GateValue] | MissingValue:
 
 
 def _cost_per_accepted(subject: GateSubject, limit: Limit) -> Numbers:
-    """Return the cost per sample that the run itself accepted; kept samples cost it nothing."""
+    """Return the cost per sample accepted in the run; kept samples cost nothing."""
     cost, manifest = _cost(subject, limit), subject.manifest
     made = manifest.counts["accepted"] - manifest.kept
     if isinstance(cost, MissingValue):
@@ -289,7 +289,7 @@ def _measure_of_arms(name: str) -> Callable[[GateSubject, Limit], Numbers]:
 
 
 def _event_reuse(subject: GateSubject, _: Limit) -> Numbers:
-    """Return the most samples that rest on one event."""
+    """Return the largest number of samples that use the same event."""
     found = _comparability(subject)
     if found is None:
         return _NOT_COMPARED

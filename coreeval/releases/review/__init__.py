@@ -1,4 +1,4 @@
-"""A person's yes: which new texts somebody must look at before they are published, and why."""
+"""Reviews: the new texts that a person must check before they are published, and why."""
 
 from coreeval.releases.review.review import Review, build_review, load_review
 

@@ -1,8 +1,8 @@
-"""What a person is shown of a sample, why, and what they decide: an append-only log.
+"""The samples shown to a reviewer, with reasons, and the append-only log of decisions.
 
-The log has one line for each decision, of which later ones win. One log serves all runs and
-releases of a benchmark. A decision is about a text: it holds wherever the same sample has the
-same new text, and does not hold for any other text of that sample.
+The log has one line for each decision; later lines override earlier ones. All runs and releases of
+a benchmark share one log. A decision applies to a sample with exactly this new text, in any run,
+and not to other texts of the sample.
 """
 
 import json
@@ -93,13 +93,13 @@ class DecisionLog:
 class ReviewedReleases:
     """The releases of a benchmark that were made in this workspace after their review.
 
-    A release's own word is not enough: anybody can publish one that says it was reviewed.
+    A release's own statement is not enough, because anybody can publish a release that claims it.
     """
 
     path: Path
 
     def __contains__(self, digest: str) -> bool:
-        """Return whether the release with this digest of release.json was recorded."""
+        """Return whether a release with this digest of release.json was recorded."""
         try:
             return digest.encode() in self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -119,7 +119,7 @@ Reason = Literal[
     "negative", "unnamed", "person", "harm", "flag", "noted", "semantic_only", "instruction",
     "kept", "translated", "label", "attempts", "precision",
 ]  # fmt: skip
-"""Reasons for listing a sample, gravest first."""
+"""The reasons for listing a sample, most serious first."""
 REASONS: tuple[Reason, ...] = get_args(Reason)
 NameSource = Literal["plan", "original", "news", "mention"]
 """The source for a person's name: the replacer's plan, the extractor of the original, GDELT's list
@@ -149,7 +149,7 @@ class NewFact(Value):
     before: Triple | None
     after: Triple
     quote: str
-    """Verbatim words of the evidence; empty if they were not kept."""
+    """The quoted words of the evidence; empty if they were not kept."""
     evidence_id: str
     url: str
     domain: str

@@ -1,4 +1,4 @@
-"""Which samples ask for a person's decision before they are published (research: pilot §4)."""
+"""Finds samples that need a person's decision before they are published (research: pilot §4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
 
 MANY_ATTEMPTS = 3
-"""Attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47 texts at the
-first or second attempt, pilot §8)."""
+"""The number of attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47
+texts at the first or second attempt, pilot §8)."""
 _BATCH = 500
 _BY_NAME = {"plan": "", "original": "", "news": ", according to GDELT", "mention": ""}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedText:
-    """The text that a run made from a sample and publishes."""
+    """The text that a run made from a sample and would publish."""
 
     arm: Literal["updated", "semantic"]
     fields: Mapping[str, str]
@@ -65,7 +65,7 @@ class _Case:
 
 
 def find_published_text(ended: SampleResult) -> PublishedText | None:
-    """Return the new text that a release publishes; with two, the one with new facts."""
+    """Return the new text that a release publishes; if there are two, the one with new facts."""
     result = ended.result
     if result.outcome == "accepted" and result.updated:
         return PublishedText(arm="updated", fields=result.updated)
@@ -77,16 +77,16 @@ def find_published_text(ended: SampleResult) -> PublishedText | None:
 def list_samples(
     store: RunStore, *, vouched: bool, remarks: Mapping[str, Remarks]
 ) -> list[ReviewEntry]:
-    """Return the samples that name a person, are doubtful or noted, the gravest reasons first.
+    """Return samples that name a person, are doubtful or have notes, by severity of the reasons.
 
     Samples with the same reason keep the benchmark's order.
 
     Args:
         store: The run's store.
-        vouched: Whether the release that samples were kept from was reviewed in this workspace; if
-            so, only those with a note are listed again. Otherwise all of them are, because their
+        vouched: Whether the release that samples were kept from was reviewed in this workspace. If
+            so, only those with a note are listed again; otherwise all of them are, because their
             history is in another run.
-        remarks: What people noted, by sample.
+        remarks: People's notes, by sample.
     """
     cases = (
         case

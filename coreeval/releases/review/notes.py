@@ -1,7 +1,7 @@
-"""Notes and tags that people give samples: an append-only log beside the decisions.
+"""Notes and tags of people on samples: an append-only log next to the decisions.
 
-A note is about a sample of a benchmark, so all runs of the benchmark show it. The tags of a sample
-are those of its last line. A line that cannot be read is left out and reported.
+A note is about a sample of a benchmark, so all runs of the benchmark show it. The last line of a
+sample has its current tags. A line that cannot be read is skipped and reported.
 """
 
 import json
@@ -28,15 +28,15 @@ MOST_CHARACTERS: Final = 2000
 MOST_NAME_CHARACTERS: Final = 100
 MOST_SAMPLE_TAGS: Final = 20
 _MOST_TOLD: Final = 5
-"""The most damaged lines that are named."""
+"""The most damaged lines that are listed."""
 
 
 class SampleNote(Value):
-    """One line of the log: a note of a person, and the tags that the sample has from then on."""
+    """One line of the log: a person's note, and the tags of the sample from then on."""
 
     sample: str
     note: str = ""
-    """Empty if only the tags changed."""
+    """The note; empty if only the tags changed."""
     tags: tuple[str, ...] = ()
     by: Text
     """The name of the person, as given."""
@@ -46,18 +46,18 @@ class SampleNote(Value):
 
 
 class Remarks(Value):
-    """What people noted about one sample."""
+    """The notes and tags of one sample."""
 
     tags: tuple[str, ...] = ()
     notes: tuple[SampleNote, ...] = ()
-    """The lines that have a note, in order."""
+    """The lines with a note, in order."""
 
     def __bool__(self) -> bool:
         """Return whether there is a tag or a note."""
         return bool(self.tags or self.notes)
 
     def and_then(self, line: SampleNote) -> "Remarks":
-        """Return the remarks after one more line."""
+        """Return the remarks with one more line."""
         notes = (*self.notes, line) if line.note else self.notes
         return Remarks(tags=line.tags, notes=notes)
 
@@ -67,12 +67,12 @@ NO_REMARKS: Final = Remarks()
 
 @dataclass(frozen=True)
 class FoundNotes:
-    """What a log says, as far as it can be read."""
+    """The readable content of a log."""
 
     remarks: Mapping[str, Remarks] = field(default_factory=dict)
-    """By sample; those without a tag or a note are left out."""
+    """The remarks by sample; samples without tags and notes are left out."""
     problem: RunCorrupt | None = None
-    """Why notes or tags may be missing; None if the whole log was read."""
+    """The reason that notes or tags may be missing; None if the whole log was read."""
 
     def of(self, sample: str) -> Remarks:
         """Return the remarks about one sample."""
@@ -110,9 +110,9 @@ class NoteLog:
         """Add a line; on return it survives a power failure.
 
         Args:
-            line: The note, with the tags as its author left them.
-            before: The tags as its author found them. Only what the author added or removed is
-                changed: the tags that others gave meanwhile stay.
+            line: The note, with the tags that its author set.
+            before: The tags that the author saw before. Only tags that the author added or removed
+                are changed; tags that others set meanwhile stay.
 
         Raises:
             UsageError: the sample would have too many tags, or there is nothing to save.
@@ -146,7 +146,7 @@ class NoteLog:
 
 
 def _parse(content: bytes) -> SampleNote | None:
-    """Return the note of a line; None if it is none."""
+    """Return the note in a line; None if it is not a note."""
     try:
         return SampleNote.model_validate_json(content)
     except ValidationError:
@@ -168,15 +168,15 @@ def add_note(
     before: Collection[str] = (),
     now: Clock = utc_now,
 ) -> None:
-    """Keep a note on a sample of a run, and what changed in the sample's tags.
+    """Save a note on a sample of a run, and changes to the sample's tags.
 
     Args:
         run: The run's directory.
         sample: The id of the sample.
         note: The note; empty to change only the tags.
-        tags: All tags of the sample, as the person left them.
+        tags: All tags of the sample, as set by the person.
         by: The name of the person.
-        before: The tags as the person found them; those that are not among `tags` are removed.
+        before: The tags that the person saw before; those not in `tags` are removed.
         now: The clock that dates the note.
 
     Raises:

@@ -45,7 +45,7 @@ def write_review_page(path: Path, review: Review, samples: Sequence[ReviewEntry]
 
 
 def _mark_names(text: str, names: Sequence[PersonMention]) -> "Markup":
-    """Return an escaped text with its names marked."""
+    """Return an escaped text with names marked."""
     from markupsafe import Markup, escape
 
     last = (each.name.split()[-1] for each in names)

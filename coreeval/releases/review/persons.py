@@ -1,4 +1,4 @@
-"""Which persons a new text names, and what a run noted of its samples that bears on real people."""
+"""Finds the persons that a new text names, and a run's notes that concern real people."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,10 +97,10 @@ def find_persons(
     noted: SampleNotes,
     evidence: Iterable[Evidence],
 ) -> list[PersonMention]:
-    """Return the persons that a text names, without duplicates, by the longest known name.
+    """Return the persons named in a text, without duplicates, by the longest known name.
 
-    A name counts if the text has all of it or its last word. GDELT only guesses the names of
-    persons, so those count only if upper and lower case match too.
+    A name counts if the text has all of it or its last word. GDELT only guesses persons' names, so
+    its names count only if upper and lower case match too.
     """
     after, before = " | ".join(new.values()), " | ".join(original.values())
     written = frozenset(split_words(after))
@@ -136,7 +136,7 @@ def gdelt_persons(evidence: Iterable[Evidence]) -> Iterator[str]:
 def _names_to_find(
     text: str, noted: SampleNotes, evidence: Iterable[Evidence]
 ) -> Iterator[tuple[str, NameSource]]:
-    """Yield the names to look for, the surest source first, and the longest first within it."""
+    """Yield the names to look for, surest source first, longest names first within a source."""
     yield from ((name, "plan") for name in _longest(person.name for person in noted.persons))
     yield from ((name, "original") for name in _longest(noted.mentioned))
     yield from ((name, "news") for name in _longest(gdelt_persons(evidence)))

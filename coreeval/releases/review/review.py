@@ -1,7 +1,7 @@
-"""How a run stands with its reviewers, and recording what they decide.
+"""Returns the review state of a run, and records decisions.
 
-Nothing is recorded if any choice is wrong. A run is named itself, or by a release that was made
-of it.
+Nothing is recorded if any choice is invalid. A run is given by its directory or by a release made
+from it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,21 +33,22 @@ class Review:
 
     run: Path
     samples: tuple[ReviewEntry, ...]
-    """The listed samples, gravest reasons first."""
+    """The listed samples, most serious reasons first."""
     rejected: frozenset[str]
-    """Samples whose new text must not be published, whether listed or not."""
+    """The samples whose new text must not be published, whether listed or not."""
     remarks: Mapping[str, Remarks] = field(default_factory=dict)
     """The notes and tags of the run's samples, whether listed or not."""
     notes_problem: RunCorrupt | None = None
-    """Why notes, and samples listed because of them, may be missing; None if none are."""
+    """The reason that notes, and samples listed because of them, may be missing; None if none
+    are."""
 
     @property
     def open(self) -> tuple[ReviewEntry, ...]:
-        """Return the samples that nobody has decided about."""
+        """Return the samples without a decision."""
         return tuple(each for each in self.samples if each.decision is None)
 
     def state(self, *, required: bool) -> ReviewState:
-        """Return the numbers that a release records."""
+        """Return the numbers for a release's manifest."""
         approved = sum(
             each.decision is not None and each.decision.verdict == "approved"
             for each in self.samples
@@ -61,7 +62,7 @@ class Review:
         )
 
     def require_decided(self) -> None:
-        """Refuse to go on while a sample is open.
+        """Raise an error if a sample is open.
 
         Raises:
             ReviewOpen: with the number of samples and the command that lists them.
@@ -133,7 +134,7 @@ def _has_sample(store: RunStore, sample: str) -> bool:
 
 
 def _samples_with_texts(store: RunStore, about: Collection[DecisionKey]) -> Iterator[str]:
-    """Yield the samples of a run whose new text is one of the given texts."""
+    """Yield the samples of a run whose new text is among the given texts."""
     for ended in store.sample_results():
         text = find_published_text(ended)
         if text and (ended.sample.id, text.digest) in about:

@@ -1,1 +1,1 @@
-"""Finding and deleting what a workspace holds about a person who asked to be taken down."""
+"""Finds and deletes the data in a workspace about a person who asked for removal."""

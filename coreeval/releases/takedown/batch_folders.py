@@ -1,4 +1,4 @@
-"""The files of batches in folders of users (`run.batch.files`), as the call store names them."""
+"""The files of batches in users' folders (`run.batch.files`), according to the call store."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class BatchFiles:
 
     files: tuple[Path, ...]
     missing: tuple[Path, ...]
-    """The folders that are not there, though files of batches should be in them."""
+    """The missing folders that should contain files of batches."""
 
 
 def find_batch_files(calls: Path) -> BatchFiles:
-    """Return the files that batches of a call store left in folders of users.
+    """Return the files that batches of a call store left in users' folders.
 
-    Somebody else may have made the store: only files with the name of a batch are returned. Of a
-    store that cannot be read, none are: whoever searches it says so.
+    The store may come from a stranger, so only files with the name of a batch are returned. For a
+    store that cannot be read, none are returned; the search of the store reports this.
     """
     rows = list[tuple[str, str, bool]]()
     with suppress(CoreEvalError), open_readonly(calls, what="the call store") as store:
@@ -41,7 +41,7 @@ def find_batch_files(calls: Path) -> BatchFiles:
             if has_files:
                 missing[folder] = None
             continue
-        with suppress(ValueError):  # an id of nobody's
+        with suppress(ValueError):  # an id that no batch has
             names = name_batch_files(batch_id)
             files += [folder.resolve() / each for each in names if is_plain_file(folder, each)]
     return BatchFiles(files=tuple(files), missing=tuple(missing))

@@ -1,8 +1,8 @@
-"""Erases calls, cache entries and open samples that name a person; what they cost stays.
+"""Erases calls, cache entries and open samples that name a person; costs are kept.
 
-A call gets another key and keeps its model, role, payer, tokens and price. So the sums of money
-stay what they were, and a question that is put once more is asked anew. Entries of a cache, and
-places of samples in flight, may be lost and asked again.
+A call gets another key and keeps its model, role, payer, tokens and price. So total costs do not
+change, and the same question is sent again if needed. Cache entries and the state of samples in
+progress may be lost and requested again.
 """
 
 import json
@@ -37,7 +37,7 @@ ReportProgress = Callable[[str], None]
 """A callback that receives each place before it is searched."""
 
 UNREADABLE_FILE = "file that cannot be read"
-"""The kind for a file that may or may not name the person."""
+"""The kind of a file that may name the person."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class TextMatches:
     count: int
     action: TakedownAction
     to_do: str = ""
-    """What the user still has to do; empty if nothing."""
+    """The remaining work for the user; empty if there is none."""
 
 
 RETRY_HINT = "check the disk, then run the same command again to continue"
@@ -65,8 +65,7 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
     """Open a database for exclusive use, or read-only.
 
-    If the block succeeds, the file is rewritten without any rows ever deleted, and its log is
-    emptied.
+    If the block succeeds, the file is rewritten without any deleted rows, and its log is emptied.
 
     Raises:
         RunLocked: another process uses it.
@@ -128,7 +127,7 @@ def _read_any_text(text: bytes) -> str:
 
 
 def _lock_database(database: sqlite3.Connection) -> None:
-    """Lock out other processes; nothing is written yet."""
+    """Lock other processes out, without writing anything."""
     database.execute("PRAGMA secure_delete=ON")
     database.execute("PRAGMA locking_mode=EXCLUSIVE")
     database.execute("BEGIN IMMEDIATE")
@@ -185,7 +184,7 @@ _TOO_LARGE = (
 def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Delete the entries of a cache (tools/json_cache.py) that name somebody.
 
-    Somebody else may have made the cache: only files in its folder are read and deleted.
+    The cache may come from a stranger, so only files in its folder are read and deleted.
 
     Raises:
         RunError: it cannot be used, is damaged, or another process uses it.
@@ -258,9 +257,9 @@ def erase_checkpoints(
 
     Args:
         path: checkpoints.db.
-        finder: Whom to look for.
-        samples: Ids of the samples that are asked anew or no more.
-        dry: Whether only to look.
+        finder: The names to look for.
+        samples: The ids of samples that are asked again or removed.
+        dry: Whether to change nothing.
 
     Raises:
         RunError: it cannot be used, is damaged, or another process uses it.
@@ -305,7 +304,7 @@ _KEPT_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
         "batches": ("endpoint", "model", "status", "problem"),
     },
 }
-"""For each kind of name that the user chose, where it is kept."""
+"""The location of each kind of name that the user chose."""
 _KEPT_NOTES = {
     "payers": (
         "a payer is the name of your config and is kept so that totals stay correct: rename the "
@@ -324,7 +323,7 @@ _AT_PROVIDER = (
 _SENT = """
     SELECT id FROM batches WHERE folder = '' AND (state IN ('sending', 'sent') OR files <> '')
 """
-"""The batches of which a provider still has the questions."""
+"""The batches whose questions are still at a provider."""
 
 
 def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
@@ -332,10 +331,10 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
 
     Raises:
         RunLocked: another process uses the store.
-        RunCorrupt: it is damaged, or has a value that is too large to be of a call.
+        RunCorrupt: it is damaged, or has a value that is too large for a call.
         RunError: it cannot be used now.
     """
-    open_calls(path).close()  # refuses one of another version
+    open_calls(path).close()  # refuses a store of another version
     with open_database(path, dry=dry) as database:
         texts = [
             row["sha256"]
@@ -390,7 +389,7 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
 
 
 def _count_kept(database: StoreDatabase, kind: str, finder: NameFinder) -> int:
-    """Return how many names of a kind name somebody and stay."""
+    """Return the number of names of a kind that name somebody and stay."""
     places = [(t, each) for t, columns in _KEPT_COLUMNS[kind].items() for each in columns]
     queries = [f"SELECT {column} FROM {table}" for table, column in places]
     return sum(finder.finds(name) for (name,) in database.execute(" UNION ".join(queries)))
@@ -444,7 +443,7 @@ def _strip_call(row: Mapping[str, Any]) -> CallRecord:
 
 
 def _strip_request(request: str) -> dict[str, object]:
-    """Return a request reduced to whom it was sent, without its content."""
+    """Return a request reduced to its recipient, without its content."""
     try:
         asked = json.loads(request)
         whom = {name: asked[name] for name in ("provider", "endpoint", "model")}

@@ -1,6 +1,6 @@
-"""Files of text that name a person: tables, JSON, sheets, pages; other files are only reported.
+"""Erases names from text files: tables, JSON, sheets, pages; other files are only reported.
 
-A file is written anew as a whole or not at all.
+A file is rewritten as a whole, or not at all.
 """
 
 import codecs
@@ -42,7 +42,7 @@ reported."""
 _PIECE = 1 << 20
 """Characters of a line read at a time."""
 _TAIL = 256
-"""Characters before a piece that are searched with it: a name may be split across two pieces."""
+"""Characters before a piece that are searched with it, because a name may span two pieces."""
 _MOST_UNPACKED = 4 << 30
 """The most characters of a packed file that are searched (own choice)."""
 _MOST_LINE = 16 << 20
@@ -71,7 +71,7 @@ class Changer(Protocol):
     """A function that changes a file and returns the number of changes; a dry run only counts."""
 
     def __call__(self, path: Path, finder: NameFinder, *, dry: bool) -> int:
-        """Take the names out of the file, and return the number of changes."""
+        """Remove the names from the file, and return the number of changes."""
         ...
 
 
@@ -160,7 +160,7 @@ def _find_changer(path: Path) -> Changer | None:
         return _drop_lines
     match suffixes[-1:]:
         case [".jsonl"]:
-            # a command can write these anew, so that lines that name a person are deleted
+            # a command can write these again, so lines that name a person are deleted
             return _drop_lines if {*ASKED_FOLDERS} & {*path.parts} else _blank_lines
         case [".json"]:
             return _blank_json
@@ -175,7 +175,7 @@ def _find_changer(path: Path) -> Changer | None:
 
 
 def _encoding(start: bytes) -> str:
-    """Return the encoding of a text that begins with these bytes."""
+    """Return the encoding of a text that starts with these bytes."""
     for mark, encoding in _MARKS.items():
         if start.startswith(mark):
             return encoding

@@ -1,4 +1,4 @@
-"""Taking a person out of all places of a workspace, or only looking where that would be done.
+"""Removes a person from all places of a workspace, or only reports where it would do so.
 
 The places are the stores, runs, releases and files below some folders.
 """
@@ -44,7 +44,7 @@ _RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
 SCORES = "files of text scores, whoever they are about"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
-"""Files that define a run: names in them are only reported, because a change would break the
+"""Files that define a run; names in them are only reported, because a change would break the
 run."""
 
 
@@ -58,12 +58,12 @@ class Places:
     caches: list[Path] = field(default_factory=list)
     releases: list[Path] = field(default_factory=list)
     scores: list[Path] = field(default_factory=list)
-    """Folders of scores of texts, which hold these as numbers of tokens."""
+    """Folders with scores of texts, which contain the texts as token numbers."""
     files: list[Path] = field(default_factory=list)
     fixed: list[Path] = field(default_factory=list)
-    """Files in which names are only reported."""
+    """The files in which names are only reported."""
     away: list[Path] = field(default_factory=list)
-    """Folders of batches that are not there."""
+    """Missing folders of batches."""
     refused: dict[Path, CoreEvalError] = field(default_factory=dict)
     """Runs and stores that are not opened because a link in them leads elsewhere."""
     workspace: Path = field(default_factory=Path)
@@ -83,7 +83,7 @@ class Places:
     def is_from(self, path: Path, benchmark: Path) -> bool:
         """Return whether a file belongs to a benchmark that a run's config names.
 
-        Whatever the config says, files in the workspace or named by the user never do.
+        Files in the workspace, or given by the user, never do.
         """
         if path.is_relative_to(self.workspace) or not path.is_relative_to(benchmark):
             return False
@@ -202,7 +202,7 @@ _ARTICLES_NOTE = (
 _NAME_NOTE = "its name is yours or that of your config: rename both, or delete it"
 _FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
-"""Bytes that no benchmark file reaches: a special file of the system may have no end."""
+"""More bytes than any benchmark file has; a special file of the system may have no end."""
 _DAMAGED = (*MALFORMED, RunCorrupt, UsageError)
 """Errors caused by a damaged place. A full disk or another process raises other errors; the command
 can then be repeated later."""
@@ -211,7 +211,7 @@ _Work = tuple[Path, Iterator[TextMatches]]
 
 @dataclass(frozen=True)
 class Erasure:
-    """Taking a person out of all places below some folders.
+    """Removal of a person from all places below some folders.
 
     Args:
         workspace: The workspace whose stores and runs are searched.
@@ -228,7 +228,7 @@ class Erasure:
     tell: ReportProgress
 
     def count_all(self) -> list[TextMatches]:
-        """Return what would be done without doing it.
+        """Return the changes that would be made.
 
         Raises:
             RunError: a store cannot be used now.
@@ -238,7 +238,7 @@ class Erasure:
     def erase_all(self) -> list[TextMatches]:
         """Add the names to the list, erase them, and return what was done.
 
-        Runs that began before the names were on the list may hold them: the places are found after
+        Runs that began before the names were listed may contain them. So the places are found after
         that, and runs and releases that appear even later are reported.
 
         Call it again to continue after an interruption. A damaged place is reported, and the
@@ -250,7 +250,7 @@ class Erasure:
         """
         with ExitStack() as stack:
             known = self._find()
-            stack.enter_context(lock_runs(known.runs))  # refused before anything is changed
+            stack.enter_context(lock_runs(known.runs))  # rejected before anything is changed
             add_names(self.listed, self.finder.names)
             places = self._find()
             stack.enter_context(lock_runs([each for each in places.runs if each not in known.runs]))
@@ -288,7 +288,7 @@ class _Search:
         yield from self._report_names()
 
     def _report_names(self) -> Iterator[TextMatches]:
-        """Yield the folders, and files that are not changed, whose own names name the person."""
+        """Yield the folders, and unchanged files, whose own names contain the person's name."""
         changed = {*self.places.files}  # reported where they are searched
         found = dict[Path, None]()
         for root in (self.places.workspace, *self.places.given):
@@ -363,14 +363,14 @@ class _Search:
 
     def _configs(self) -> Iterator[Config]:
         for files in self.places.runs:
-            with suppress(CoreEvalError):  # one that cannot be read is among the fixed files
+            with suppress(CoreEvalError):  # unreadable ones are among the fixed files
                 yield load_config(files.config)
 
 
 def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
     """Delete all scores of texts that belong to no run.
 
-    They hold the texts as numbers of tokens, in which no name can be looked for.
+    They contain the texts as token numbers, in which names cannot be searched.
     """
     every = sorted(folder.glob("*.jsonl"))
     files = [path for path in every if path.is_file() and not path.is_symlink()]

@@ -1,4 +1,4 @@
-"""Adding names to a takedown list."""
+"""Adds names to a takedown list."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _PATIENCE_S = 60.0
 
 
 def check_names(names: Sequence[str]) -> list[str]:
-    """Return the names in the form that a list holds, without duplicates.
+    """Return the names in the form used in a list, without duplicates.
 
     Raises:
         UsageError: a name is too short to tell people apart, or would not be read as a name.

@@ -1,4 +1,4 @@
-"""Articles of a news store that name a person, in their text or address."""
+"""Erases articles of a news store that name a person in their text or address."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
         with open_catalog(root) as database:
             current = {part_folder(root, part.id) for part in list_parts(database)}
         for folder in (root / "parts").glob("[0-9]*"):
-            if folder not in current:  # replaced, and kept for whoever was searching in it
+            if folder not in current:  # replaced, but kept for searches in progress
                 rmtree(folder)
 
 
@@ -145,7 +145,7 @@ def _matching_rows(table: Any, finder: NameFinder) -> Iterator[int]:  # noqa: AN
 
 
 def _likely_rows(texts: Any, pieces: Sequence[str]) -> list[int]:  # noqa: ANN401
-    """Return the rows worth a closer look; Arrow scans a million titles per second."""
+    """Return the rows that may match; Arrow scans a million titles per second."""
     if not pieces:
         return list(range(len(texts)))
     plain = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"[\p{Mn}\p{Cf}]", "")

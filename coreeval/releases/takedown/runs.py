@@ -1,9 +1,9 @@
-"""The directory of a run without a person: run.db and its results, so that the run can be resumed.
+"""Removes a person from a run's directory: from run.db and its results. The run stays resumable.
 
-A sample whose own text names the person leaves the run; what is left is a bad row, so that the
-counts still add up. One whose new text does, or rests on news that does, is open again: `resume`
-asks anew. Anything else that was said of a sample has its text blanked. The calls of a sample that
-left keep their cost, under an id that says nothing of it.
+A sample whose original text names the person is removed from the run and replaced by a bad row, so
+that the counts still add up. A sample whose new text or news names the person is open again, and
+`resume` asks about it again. Other texts about samples are blanked. The calls of a removed sample
+keep their cost, under a neutral id.
 """
 
 import json
@@ -96,7 +96,7 @@ class RunMatches:
 
 
 def find_matches(path: Path, finder: NameFinder) -> RunMatches:
-    """Return what a run.db holds about a person.
+    """Return the matches in a run.db for a person.
 
     Raises:
         RunError: the run.db cannot be used or is damaged.
@@ -138,13 +138,13 @@ def _matching_ids(
 def _neutral_ids(
     database: StoreDatabase, table: str, prefix: str, ids: Collection[str]
 ) -> dict[str, str]:
-    """Return an id that says nothing of the person for each of the ids."""
+    """Return a neutral id for each of the ids."""
     rows = database.execute(f"SELECT id, seq FROM {table}")
     return {row["id"]: f"{prefix}{row['seq']}" for row in rows if row["id"] in ids}
 
 
 def _earlier_ids(database: StoreDatabase, finder: NameFinder) -> dict[str, str]:
-    """Return neutral ids for calls that name a person by the id of a sample that is gone."""
+    """Return neutral ids for calls that name a person by the id of a removed sample."""
     rows = database.execute("SELECT DISTINCT sample_id FROM calls")
     named = [each for (each,) in rows if _is_sample_id(each) and finder.finds(each)]
     return {each: f"{_NEUTRAL_ID}{secrets.token_hex(4)}" for each in named}
@@ -287,7 +287,7 @@ def _drop_sample(database: StoreDatabase, sample: str) -> None:
     """Delete a sample, and record its line as a bad row."""
     place = "SELECT seq FROM samples WHERE id = ?"
     (seq,) = database.execute(place, (sample,)).fetchone()
-    # results go first: while the sample is there, their trigger puts it back among the open ones
+    # results first: while the sample exists, their trigger marks it as open again
     database.execute("DELETE FROM results WHERE sample_id = ?", (sample,))
     database.execute("DELETE FROM sought WHERE seq = ?", (seq,))
     database.execute("DELETE FROM samples WHERE id = ?", (sample,))
@@ -326,11 +326,11 @@ _ARMS = ("updated", "semantic", "control", "provenance")
 
 
 _SCORED = ("membership", "exchangeability")
-"""Detectors that keep the tokens of texts, by their numbers."""
+"""The detectors that keep the texts as token numbers."""
 
 
 def list_results(files: RunFiles) -> list[Path]:
-    """Return the result files of a run, which `resume`, or the detector, writes again."""
+    """Return the result files of a run, which `resume` or the detector writes again."""
     shards = (path for arm in _ARMS for path in sorted(files.dataset.glob(f"{arm}/{ANY_SHARD}")))
     others = (files.dataset / "README.md", files.report_html, files.report_json, files.items)
     scores = (
@@ -389,7 +389,7 @@ def _repeats_cassette(files: RunFiles) -> bool:
 
 
 def _interrupt(files: RunFiles) -> None:
-    if not files.manifest.exists():  # it was killed at its start
+    if not files.manifest.exists():  # the run was killed at its start
         return
     manifest = read_manifest(files.manifest)
     if manifest.status == "complete":

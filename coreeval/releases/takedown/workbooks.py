@@ -1,4 +1,4 @@
-"""Workbooks (XLSX) that name a person: in cells, links, comments, sheet names and properties."""
+"""Erases names from workbooks (XLSX): cells, links, comments, sheet names and properties."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def blank_workbook(path: Path, finder: NameFinder, *, dry: bool) -> int:
         raise ValueError("workbooks need: pip install 'coreeval[sheets]'") from None
 
     _refuse_bomb(path)
-    with path.open("rb") as file:  # openpyxl leaves a file open that it cannot read
+    with path.open("rb") as file:  # openpyxl does not close files that it cannot read
         book = load_workbook(file)
     count = sum(1 for _ in _changes(book, finder))
     if count and not dry:
@@ -101,7 +101,7 @@ def _changes(book: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401 - 
 
 
 def _page_changes(page: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401
-    for cell in [*page._cells.values()]:  # iter_rows would make every cell between them
+    for cell in [*page._cells.values()]:  # iter_rows would create every cell between them
         if _blank_cell(cell, finder):
             yield "cell"
     if finder.finds(page.title):

@@ -1,1 +1,1 @@
-"""Code that exports put beside their data, a file for each harness; there it needs no CoreEval."""
+"""Code that is exported together with data, one file per harness; it works without CoreEval."""

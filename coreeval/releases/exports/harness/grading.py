@@ -1,4 +1,4 @@
-"""Grades choices, answers and summaries by the code of CoreEval, copied to stand beside this."""
+"""Grades choices, answers and summaries with CoreEval's code, copied next to this file."""
 
 import hashlib
 import importlib.util
@@ -12,13 +12,13 @@ from coreeval.releases.exports.harness.scoring import UNPARSED
 
 PACKAGE = "coreeval_grading"
 Doc = Mapping[str, Any]
-"""A question with what is right: the columns of the data."""
+"""A question with its gold: the columns of the data."""
 Grades = dict[str, float]
 
 
 @cache
 def grading() -> Any:  # noqa: ANN401 - its modules are beside this one only in an export
-    """Return the copied package; several exports may be loaded, each with its own."""
+    """Return the copied package; several exports can be loaded, each with its own copy."""
     folder = Path(__file__).with_name(PACKAGE)
     name = f"{PACKAGE}_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(
@@ -33,26 +33,26 @@ def grading() -> Any:  # noqa: ANN401 - its modules are beside this one only in 
 
 
 def read_short_answer(answer: str) -> str:
-    """Return the short answer that a model gives, alone, in prose or in {"answer": "..."}."""
+    """Return a model's short answer, given alone, in prose or as {"answer": "..."}."""
     return str(grading().read_free_answer(answer, short=True))
 
 
 def read_summary(answer: str) -> str:
-    """Return the summary that a model wrote, alone or in {"answer": "..."}."""
+    """Return a model's summary, given alone or as {"answer": "..."}."""
     return str(grading().read_free_answer(answer, short=False))
 
 
 def read_letter(doc: Doc, answer: str) -> str:
-    """Return the letter of the option that an answer chooses; else `UNPARSED`."""
+    """Return the letter of the option that an answer chooses, otherwise `UNPARSED`."""
     options = dict(zip(doc["letters"], doc["choices"], strict=True))
     return str(grading().read_choice(answer, options) or UNPARSED)
 
 
 def grade_answer(doc: Doc, answer: str) -> Grades:
-    """Grade a short answer; one that cannot be read is wrong.
+    """Grade a short answer; an answer that cannot be parsed is wrong.
 
-    `acc` is 1 if CoreEval counts it as right, `score` its score; `exact_match` and `f1` are those
-    of SQuAD 1.1, which know neither numbers nor units.
+    `acc` is 1 if CoreEval counts it as right, and `score` is CoreEval's score. `exact_match` and
+    `f1` are those of SQuAD 1.1, which ignore numbers and units.
     """
     said, code = read_short_answer(answer), grading()
     due = code.Accepted(
@@ -74,8 +74,8 @@ def grade_answer(doc: Doc, answer: str) -> Grades:
 def grade_summary(doc: Doc, answer: str) -> Grades:
     """Grade a summary.
 
-    `supported` is the share of its sentences that the document supports, `acc` is 1 if that is all
-    of them; `rougeL` compares it with the reference.
+    `supported` is the share of its sentences that the document supports; `acc` is 1 if it supports
+    all of them. `rougeL` compares the summary with the reference.
     """
     said, code = read_summary(answer), grading()
     supported = float(code.support_share(doc["document"], said))

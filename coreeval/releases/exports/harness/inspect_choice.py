@@ -1,4 +1,4 @@
-"""The choices as a task of Inspect: inspect eval coreeval_task.py -T arm=updated --model ..."""
+"""The choices as an Inspect task: inspect eval coreeval_task.py -T arm=updated --model ..."""
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import FieldSpec, json_dataset

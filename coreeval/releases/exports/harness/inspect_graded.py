@@ -1,4 +1,4 @@
-"""The benchmark as a task of Inspect: inspect eval coreeval_task.py -T arm=updated --model ..."""
+"""The benchmark as an Inspect task: inspect eval coreeval_task.py -T arm=updated --model ..."""
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import FieldSpec, json_dataset
@@ -33,7 +33,7 @@ def coreeval(arm: str = "updated") -> Task:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def grades() -> Scorer:
-    """Grade what the model wrote; each grade is a score of its own."""
+    """Grade the model's output; each grade is a separate score."""
     read, grade = GRADERS[benchmark()["kind"]]
 
     async def score(state: TaskState, target: Target) -> Score:

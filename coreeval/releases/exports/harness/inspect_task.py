@@ -1,4 +1,4 @@
-"""The benchmark as a task of Inspect: inspect eval coreeval_task.py -T arm=updated --model ..."""
+"""The benchmark as an Inspect task: inspect eval coreeval_task.py -T arm=updated --model ..."""
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import FieldSpec, json_dataset
@@ -52,7 +52,7 @@ def macro_f1() -> Metric:
 
 @metric
 def macro_f1_ci() -> Metric:
-    """Return the ends of its 95 % interval, by the bootstrap."""
+    """Return both ends of its 95 % bootstrap interval."""
 
     def compute(scores: list[SampleScore]) -> Value:
         low, high = f1_interval(_pairs(scores))
@@ -68,7 +68,7 @@ def _pairs(scores: list[SampleScore]) -> list[Pair]:
 
 @scorer(metrics=[accuracy(), ci(), macro_f1(), macro_f1_ci()])
 def label_match() -> Scorer:
-    """Compare the label that the model gives with that of the benchmark."""
+    """Compare the model's label with the benchmark's."""
 
     async def score(state: TaskState, target: Target) -> Score:
         said = read_label(state.output.completion)

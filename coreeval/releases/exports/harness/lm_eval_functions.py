@@ -1,4 +1,4 @@
-"""What the tasks of the lm-evaluation-harness call."""
+"""The functions that the tasks of the lm-evaluation-harness call."""
 
 from collections.abc import Mapping
 
@@ -10,23 +10,23 @@ Scores = dict[str, float | Pair]
 
 
 def arm_data(arm: str, **_: object) -> dict[str, Dataset]:
-    """Return the questions of an arm, wherever this folder is."""
+    """Return the questions of an arm, independent of the location of this folder."""
     return {benchmark()["split"]: Dataset.from_parquet(file_of(arm))}
 
 
 def score_choices(doc: Mapping[str, str], results: list[tuple[float, bool]]) -> Scores:
-    """Score the label whose words the model finds most likely."""
+    """Score the label that is most likely according to the model."""
     likelihoods = [likelihood for likelihood, _ in results]
     likeliest = likelihoods.index(max(likelihoods))
     return score_pair(doc["label_text"], benchmark()["labels"][likeliest])
 
 
 def score_answer(doc: Mapping[str, str], results: list[str]) -> Scores:
-    """Score what the model wrote; `unparsed` is 1 where that is no label."""
+    """Score the model's output; `unparsed` is 1 if it is not a label."""
     said = read_label(results[0])
     return score_pair(doc["label_text"], said) | {"unparsed": float(said == UNPARSED)}
 
 
 def score_pair(due: str, said: str) -> Scores:
-    """Score a label or letter against the one that is right."""
+    """Score a label or letter by comparing it with the right one."""
     return {"acc": float(due == said), "macro_f1": (due, said)}

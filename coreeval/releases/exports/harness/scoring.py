@@ -1,6 +1,6 @@
-"""Reads the labels that a model gives, and scores them; benchmark.json beside it has the labels.
+"""Reads and scores a model's labels; benchmark.json in the same folder has the known labels.
 
-An answer that is no label is a prediction of its own: wrong, and no class of the F1.
+An answer that is not a label counts as a wrong prediction, but not as a class of the F1.
 """
 
 import json
@@ -18,12 +18,12 @@ UNPARSED = "__unparsed__"
 DRAWS = 2000
 SEED = 7
 Pair = tuple[str, str]
-"""The label of the benchmark, and what the model gave."""
+"""The label of the benchmark, and the model's label."""
 
 
 @cache
 def benchmark() -> dict[str, Any]:
-    """Return what benchmark.json says: name, version, split, labels, and the file of each arm."""
+    """Return benchmark.json: name, version, split, labels, and the file of each arm."""
     text = Path(__file__).with_name("benchmark.json").read_text(encoding="utf-8")
     said: dict[str, Any] = json.loads(text)
     return said
@@ -42,7 +42,7 @@ def file_of(arm: str) -> str:
 
 
 def read_label(answer: str) -> str:
-    """Return the label that an answer is, alone or as {"label": "..."}; else `UNPARSED`."""
+    """Return the label in an answer, alone or as {"label": "..."}, otherwise `UNPARSED`."""
     by_key = {_key(label): label for label in benchmark()["labels"]}
     return str(by_key.get(_key(_in_json(answer)), UNPARSED))
 
@@ -57,7 +57,7 @@ def _in_json(answer: str) -> str:
 
 
 def _key(text: str) -> str:
-    """Return a label without what may stand round it, its case, and how its words are joined."""
+    """Return a label without surrounding characters, with case and word separators unified."""
     bare = text.strip(" \t\r\n\"'`*.\u2018\u2019\u201c\u201d")
     return re.sub(r"[\s_-]+", " ", bare).casefold()
 
@@ -65,14 +65,14 @@ def _key(text: str) -> str:
 def mean_f1(pairs: Sequence[Pair]) -> float:
     """Return the mean F1 over the labels of the benchmark.
 
-    It is scikit-learn's f1_score(labels=..., average="macro", zero_division=0).
+    It equals scikit-learn's f1_score(labels=..., average="macro", zero_division=0).
     """
     cells, counts = _counted(pairs)
     return float(_mean_f1(cells, counts[np.newaxis])[0])
 
 
 def f1_interval(pairs: Sequence[Pair], level: float = 0.95) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of the macro-F1, samples drawn with replacement."""
+    """Return the percentile bootstrap interval of the macro-F1, resampling with replacement."""
     cells, counts = _counted(pairs)
     chance = np.random.default_rng(SEED)
     draws = chance.multinomial(counts.sum(), counts / counts.sum(), size=DRAWS)
@@ -81,13 +81,13 @@ def f1_interval(pairs: Sequence[Pair], level: float = 0.95) -> tuple[float, floa
 
 
 def _counted(pairs: Sequence[Pair]) -> tuple[list[Pair], NDArray[np.int64]]:
-    """Return which pairs occur, and how often each."""
+    """Return the distinct pairs and the count of each."""
     found = Counter((due, said) for due, said in pairs)
     return list(found), np.array(list(found.values()), np.int64)
 
 
 def _mean_f1(cells: list[Pair], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the macro-F1 for each line of counts, which has a column for each cell."""
+    """Return the macro-F1 for each row of counts, which has a column for each cell."""
     scores = []
     for label in benchmark()["labels"]:
         size = counts @ np.array([(due == label) + (said == label) for due, said in cells])
