@@ -1,1 +1,1 @@
-"""The public functions of CoreEval: what `coreeval.NAME` imports when it is first used."""
+"""The public functions of CoreEval, which `coreeval.NAME` imports on first use."""

@@ -39,7 +39,7 @@ class SheetExport(Result, annotation_sheets.SheetExport):
 
     @property
     def summary(self) -> str:
-        """The study, and how many texts go to how many raters, in a line."""
+        """The study, and the numbers of texts and raters, in a line."""
         texts = format_quantity(len(self.key.items), "text")
         return (
             f"study {self.key.study}: {texts} for {format_quantity(len(self.key.raters), 'rater')}"
@@ -53,7 +53,7 @@ class SheetExport(Result, annotation_sheets.SheetExport):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SheetScores(Result, annotation_scores.SheetScores):
-    """What raters said: `annotation` has means, agreement and disagreements."""
+    """The raters' results: `annotation` has means, agreement and disagreements."""
 
     @property
     def document(self) -> "dict[str, JsonValue]":
@@ -67,7 +67,7 @@ class SheetScores(Result, annotation_scores.SheetScores):
 
     @property
     def summary(self) -> str:
-        """The study, and how many texts were rated by how many, in a line."""
+        """The study, and the numbers of rated texts and raters, in a line."""
         said = self.annotation
         raters = format_quantity(len(said.raters), "rater")
         return f"study {said.study}: {format_quantity(said.items, 'text')}, {raters}"

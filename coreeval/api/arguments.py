@@ -8,17 +8,17 @@ from coreeval.errors import UsageError
 
 Choice = TypeVar("Choice", bound=str)
 LARGEST: Final = 1e9
-"""The largest number of anything that an argument takes."""
+"""The largest number that any argument accepts."""
 LARGEST_SEED: Final = 2**32 - 1
 FIRST_FEW: Final = 3
-"""Default number of samples on which a prompt is tried."""
+"""The default number of samples on which a prompt is tried."""
 FEWEST_DRAWS: Final = 100
 MOST_DRAWS: Final = 1_000_000
-"""The most draws of a bootstrap and permutations of a test: beyond, they only cost memory."""
+"""The most bootstrap draws and permutations of a test; more would only cost memory."""
 
 
 def require_choice(name: str, given: Choice, known: Sequence[str]) -> Choice:
-    """Return an argument that is one of several words.
+    """Return an argument after checking that it is one of several words.
 
     Raises:
         UsageError: it is another word.
@@ -34,7 +34,7 @@ def require_choice(name: str, given: Choice, known: Sequence[str]) -> Choice:
 
 
 def require_number(name: str, given: float, low: float, high: float = LARGEST) -> float:
-    """Return an argument that is a number within bounds, both included.
+    """Return an argument after checking that it is a number within inclusive bounds.
 
     Raises:
         UsageError: it is not a number, or out of bounds.
@@ -47,7 +47,7 @@ def require_number(name: str, given: float, low: float, high: float = LARGEST) -
 
 
 def require_integer(name: str, given: int, low: int, high: int) -> int:
-    """Return an argument that is a whole number within bounds, both included.
+    """Return an argument after checking that it is a whole number within inclusive bounds.
 
     Raises:
         UsageError: it is not a whole number, or out of bounds.

@@ -1,4 +1,4 @@
-"""The answers that a workspace keeps: how many there are, as a file, and deleting unused ones."""
+"""The stored answers of a workspace: counting, exporting and deleting them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -27,7 +27,7 @@ from coreeval.tools.stores.places import has_store
 from coreeval.tools.workspace import RunFiles, Workspace
 
 DAYS: Final = 30
-"""Age in days from which a call that no run refers to is deleted."""
+"""The age in days from which a call that no run refers to is deleted."""
 _COUNT_COLUMNS: Final = parse_columns(
     "model role calls:integer valid:integer prompt_tokens:integer cached_tokens:integer "
     "completion_tokens:integer usd:number unpriced:integer"
@@ -100,13 +100,13 @@ def export_calls(
     """Write a model's answers to a file that the model `replay:FILE` can read.
 
     Args:
-        model: Whose answers, as `provider:name`.
+        model: The model that gave the answers, as `provider:name`.
         out: The file to write.
         run: Only the calls that this run used.
         workspace: The workspace; by default that of the run, or of the current folder.
 
     Raises:
-        UsageError: there is no call store, or it has no answers of the model.
+        UsageError: there is no call store, or it has no answers from the model.
         RunStateError: there is no such run.
     """
     from coreeval.models.replay import write_answers
@@ -148,11 +148,11 @@ def delete_calls(
         workspace: The workspace, or the folder that has a `.coreeval`; by default the current one.
 
     Returns:
-        A result whose table says who paid for how many of these calls.
+        A result whose table has the number of these calls for each payer.
 
     Raises:
         UsageError: there is no call store.
-        RunLocked: another process works on a run of the workspace.
+        RunLocked: another process is using a run of the workspace.
     """
     ages = (older_than, keep_runs, open_batches)
     return collect_garbage(workspace, *ages, None if dry_run else lambda _: True)
@@ -165,14 +165,14 @@ def collect_garbage(
     open_batches: bool,
     agrees: Callable[[Mapping[str, object]], bool] | None,
 ) -> CommandResult:
-    """Do what `delete_calls` does, after somebody has agreed to it.
+    """Do the same as `delete_calls`, after confirmation.
 
     Args:
-        workspace: As of `delete_calls`, like the other arguments.
+        workspace: As for `delete_calls`, like the other arguments.
         older_than: The age in days.
         keep_runs: Whether to keep calls that any run paid for.
         open_batches: Whether to delete open batches too.
-        agrees: Returns whether to delete what a document lists; None to delete nothing.
+        agrees: Returns whether to delete the calls in a document; None to delete nothing.
     """
     here = find_workspace(workspace)
     path, runs = _find_store(here), list_runs(here)

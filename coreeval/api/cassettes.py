@@ -1,4 +1,4 @@
-"""Cassettes: a run as one file that anybody can repeat offline."""
+"""Cassettes: a run as one file that anybody can replay offline."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -27,8 +27,8 @@ def export_cassette(run: RunLike, *, out: Path | str, texts: bool | None = None)
         texts: Whether to include the benchmark's own texts; by default, if their licence allows it.
 
     Raises:
-        RunStateError: there is no such run, or it has not come to its end.
-        UsageError: the run cannot be repeated from a file, or `out` exists.
+        RunStateError: there is no such run, or it has not ended.
+        UsageError: the run cannot be replayed from a file, or `out` exists.
     """
     from coreeval.graph.cassettes.record import record
 
@@ -58,7 +58,7 @@ def read_cassette(file: Path | str) -> CommandResult:
         file: The cassette.
 
     Returns:
-        A result whose table says who played each role, and with how many answers.
+        A result whose table has the player of each role and its number of answers.
 
     Raises:
         CassetteError: it is not a cassette, is damaged, or is of another version.
@@ -113,12 +113,12 @@ def replay_cassette(
         progress: Show a progress bar on a terminal and in a notebook.
 
     Returns:
-        A result whose document says with `same` whether everything ended as it was recorded, and
-        whose table has a row for each file.
+        A result whose table has a row for each file; `same` of its document is true if
+        everything ended as recorded.
 
     Raises:
         CassetteError: it is not a cassette, is damaged, or is of another version.
-        UsageError: `out` is not empty, or the benchmark is missing or another one.
+        UsageError: `out` is not empty, or the benchmark is missing or a different one.
     """
     from coreeval.api.progress import show_progress_to_viewer
     from coreeval.graph.cassettes.replay import replay
@@ -135,7 +135,7 @@ def replay_cassette(
 
 
 def describe_replay(done: "ReplayResult") -> CommandResult:
-    """Return the result of a replay as its document, with a row for each file."""
+    """Return the result of a replay: its document, and a table with a row for each file."""
     head, files = done.cassette.head, [_file_document(file) for file in done.files]
     document = {
         "cassette": str(done.cassette.path),

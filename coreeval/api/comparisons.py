@@ -1,4 +1,4 @@
-"""What differs between two releases or runs."""
+"""Comparing two releases or runs."""
 
 from datetime import datetime
 from pathlib import Path
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 class Comparison(Result, Diff):
-    """What differs between two releases or runs: settings, samples, words and facts."""
+    """The differences between two releases or runs: settings, samples, words and facts."""
 
     @property
     def document(self) -> "dict[str, JsonValue]":
-        """What `coreeval diff --json` prints, without the page that it wrote."""
+        """The document that `coreeval diff --json` prints, without the path of the page."""
         return self.model_dump(mode="json")
 
     @property
     def summary(self) -> str:
-        """How many samples of the updated arm differ, in a line."""
+        """The number of samples that differ in the updated arm, in a line."""
         found = self.samples
         told = f"{found.added} new, {found.changed} changed, {found.kept} kept"
         return f"{self.before} -> {self.after}: {told}, {found.removed} gone"
 
     @property
     def table(self) -> Table:
-        """A row for each sample that differs: how, and its word changes in the updated arm."""
+        """A row for each sample that differs: the changes, and the word diff in the updated arm."""
         return Table("samples that differ", _DIFF_COLUMNS, map(_diff_row, self.changed))
 
 

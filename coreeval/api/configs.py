@@ -1,4 +1,4 @@
-"""Configs and estimates: reading a config, and what a run of it would cost."""
+"""Configs and estimates: reading a config, and estimating the cost of its run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -113,7 +113,7 @@ def estimate(
     Args:
         config: The path of a YAML config, or a config in memory.
         limit: Take only this many samples.
-        sample: With `limit`: which samples are taken.
+        sample: With `limit`, the way samples are selected.
         ids: Take only the samples with these ids.
         labels: Take only the samples with these labels.
         rows: Estimate for a benchmark of this many samples like its own.

@@ -1,4 +1,4 @@
-"""Detectors that ask the targets of a run that has ended."""
+"""Detectors that ask the targets of a finished run."""
 
 from collections.abc import Sequence
 
@@ -22,24 +22,24 @@ def detect(
     progress: bool = True,
     trust_endpoints: bool = False,
 ) -> CommandResult:
-    """Ask the targets of a run what a detector wants to know, and return its findings.
+    """Ask the targets of a run a detector's questions, and return its findings.
 
     Args:
         run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
-        detector: The detector, such as `recitation`, or that of a plugin that is allowed.
-        targets: Targets of the run; by default all that answer in text.
-        probe: An additional way of asking, if the detector has any.
+        detector: The detector, such as `recitation`, or one from an allowed plugin.
+        targets: The targets to ask; by default all that answer in text.
+        probe: An additional way of asking, if the detector has one.
         budget_usd: The run's new total budget, including its cost so far.
         progress: Show a progress bar on a terminal and in a notebook.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
             remember this.
 
     Returns:
-        A result whose table has a row for each target: its verdict, and why.
+        A result whose table has a row for each target: its verdict and the reason.
 
     Raises:
         UsageError: there is no such detector or probe.
-        RunStateError: there is no such run, or it has not come to its end.
+        RunStateError: there is no such run, or it has not ended.
         ConfigError: the run has no such target, or none that answers in text.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
     """

@@ -1,4 +1,4 @@
-"""Coroutines for functions that are called with and without a running event loop."""
+"""Runs coroutines from synchronous functions, with or without a running event loop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def run_coroutine(work: Coroutine[object, object, T]) -> T:
-    """Return a coroutine's result; under a running event loop, it works in another thread."""
+    """Return a coroutine's result; under a running event loop, it runs in another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Starting a run, and going on with it."""
+"""Starting and continuing runs."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -41,17 +41,17 @@ def refresh(
 ) -> Run:
     """Refresh a benchmark: build its semantic and updated arms with evidence for every new fact.
 
-    The run of a config in memory has its workspace in the current folder. Under a running event
-    loop, as in a notebook, it works in another thread; `arefresh` leaves the loop free.
+    A config in memory uses the workspace in the current folder. Under a running event loop, as in a
+    notebook, the run uses another thread; `arefresh` leaves the loop free.
 
     Args:
         config: The path of a YAML config, a mapping with the same keys, or a config.
         limit: Take only this many samples.
-        sample: With `limit`: which samples are taken.
+        sample: With `limit`, the way samples are selected.
         ids: Take only the samples with these ids.
         labels: Take only the samples with these labels.
         run_dir: A new or empty folder for the run; by default `.coreeval/runs/<name>/<UTC start>`.
-        budget_usd: The most that the run may cost in all; it stops before exceeding it.
+        budget_usd: The most that the run may cost in total; it stops before exceeding it.
         allow_unpriced: With a budget, also use models without a price; their cost is not counted.
         overrides: `key.path=value` settings that override the config's.
         parent: The release whose samples are kept if they are still valid, or `latest`.
@@ -64,7 +64,7 @@ def refresh(
         around: Progress callback, clock and team builder.
 
     Returns:
-        The run as it stands: complete, interrupted, or waiting for batches.
+        The run in its current state: complete, interrupted, or waiting for batches.
 
     Raises:
         UsageError: the config, the benchmark, the news, the release or `run_dir` is not usable, or
@@ -108,9 +108,9 @@ async def arefresh(
     trust_endpoints: bool = False,
     around: RunHooks = DEFAULT_HOOKS,
 ) -> Run:
-    """Refresh a benchmark as `refresh` does, while the event loop does other work.
+    """Refresh a benchmark like `refresh`, while the event loop does other work.
 
-    A cancelled run comes to rest as after Ctrl-C: it is interrupted and can be resumed.
+    Cancelling stops the run like Ctrl-C: it is interrupted and can be resumed.
 
     The arguments, the result and the errors are those of `refresh`.
     """
@@ -169,7 +169,7 @@ def resume(
         around: Progress callback, clock and team builder.
 
     Raises:
-        RunStateError: there is no run, or its config has changed and `if_changed` says refuse.
+        RunStateError: there is no run, or its config has changed and `if_changed` is `refuse`.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         RunLocked: another process is using it.
         RunCorrupt: a store is damaged; nothing was overwritten.
@@ -252,7 +252,7 @@ def evaluate(
 def _watch(
     work: Callable[[RunHooks], RunSummary], around: RunHooks, progress: bool, trusts: bool
 ) -> Run:
-    """Return the run that a piece of work leaves, and show its progress unless a caller does."""
+    """Run a piece of work and return its run; show progress unless the caller does."""
     own = around.watch is not ignore_progress
 
     def watched() -> RunSummary:

@@ -1,4 +1,4 @@
-"""A run or a release in the files of other tools, or on the Hugging Face Hub."""
+"""Exporting a run or a release for other tools, or to the Hugging Face Hub."""
 
 import os
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Export(Result, exports.ExportResult):
-    """A run or a release as files for another tool: `out` is the folder."""
+    """The export of a run or a release for another tool: `out` is the folder."""
 
     @property
     def document(self) -> "dict[str, JsonValue]":
@@ -36,13 +36,13 @@ class Export(Result, exports.ExportResult):
 
     @property
     def summary(self) -> str:
-        """What was exported where, in a line."""
+        """The exported data and its folder, in a line."""
         made = self.material
         return f"exported the {made.kind} {made.name} {made.version} as {self.to}: {self.out}"
 
     @property
     def table(self) -> Table:
-        """How many rows, questions or cases of what were written: `what, rows`."""
+        """The numbers of written rows, questions or cases: `what, rows`."""
         return Table("rows written", {"what": "text", "rows": "integer"}, self.rows.items())
 
 
@@ -53,16 +53,16 @@ def export(source: SideLike, *, to: ExportFormat | str, out: Path | str) -> Expo
     """Write a run or a release for another tool.
 
     Args:
-        source: A run that has ended, or a release: a directory, a run's id or name, `latest`, or
-            the value.
+        source: A finished run or a release: a directory, a run's id or name, `latest`, or the
+            value.
         to: The format: hf, lm-eval, inspect, junit, csv, spreadsheet or jsonl.
-        out: A new or empty folder; it appears when it is whole.
+        out: A new or empty folder; it appears once it is complete.
 
     Raises:
-        UsageError: no such format, something at `out`, or a package that the format needs.
-        ReleaseError: the release is not what was made.
-        RunStateError: there is no such run or release, or the run has not come to its end.
-        RunError: it cannot be written.
+        UsageError: there is no such format, `out` is not empty, or a required package is missing.
+        ReleaseError: the release was altered since it was made.
+        RunStateError: there is no such run or release, or the run has not ended.
+        RunError: the export cannot be written.
     """
     made = exports.export(find_side(source), to=to, out=Path(out))
     return Export(material=made.material, to=made.to, out=made.out, rows=made.rows)
@@ -77,13 +77,13 @@ def push(
         release: Its directory, the id of its run, or the value.
         to: The dataset on the hub, `OWNER/NAME`.
         public: Whether a newly created repository is public.
-        dry_run: Whether to change nothing, and only return what would be uploaded.
+        dry_run: Whether to upload nothing, and only return the files that would be uploaded.
 
     Returns:
         A result whose table has a row for each file that is uploaded or removed.
 
     Raises:
-        ReleaseError: there is no release, or it is not what was made.
+        ReleaseError: there is no release, or it was altered since it was made.
         UsageError: the package `huggingface-hub` is missing, or `to` is not a name.
         CredentialError: there is no token for the hub.
         RunError: the hub cannot be reached or refuses the release.

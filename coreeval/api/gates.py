@@ -1,4 +1,4 @@
-"""Limits that a release must keep before others get it."""
+"""Gates: limits that a release must meet before it is published."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,21 +23,21 @@ GatesLike = Path | str | Mapping[str, object] | Gates
 
 
 class GateReport(Result, GateResult):
-    """What the gates of a release found: `passed`, and `gates` with their findings."""
+    """The findings of the gates of a release: `passed`, and `gates` with each finding."""
 
     @property
     def document(self) -> "dict[str, JsonValue]":
-        """What `coreeval gate --json` prints, without the files that it wrote."""
+        """The document that `coreeval gate --json` prints, without the paths of files."""
         return {**self.model_dump(mode="json"), "passed": self.passed}
 
     @property
     def summary(self) -> str:
-        """Whether the release may be passed on, in a line."""
+        """Whether the release may be published, in a line."""
         return format_verdict(self)
 
     @property
     def table(self) -> Table:
-        """A row for each gate: its status, its value, its limit, and what to do."""
+        """A row for each gate: its status, value, limit, and what to do."""
         return Table("gates", _GATE_COLUMNS, map(_gate_row, self.gates))
 
 
@@ -83,7 +83,7 @@ def gate(
 
 
 def read_gates(gates: GatesLike) -> Gates:
-    """Return limits that may be given in several ways.
+    """Return the limits, which may be given in several forms.
 
     Raises:
         ConfigError: the file is missing or not YAML, a gate is unknown, or a limit is invalid.

@@ -1,4 +1,4 @@
-"""What the configured models can do, found out by asking them."""
+"""Checks the abilities of the configured models by asking them."""
 
 import os
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ def check_models(
             remember this.
 
     Returns:
-        A result whose document says with `ok` whether every model can be used, and whose table has
-        a row for each model.
+        A result whose table has a row for each model; `ok` of its document is true if every
+        model can be used.
 
     Raises:
         ConfigError: the config cannot be read.
@@ -134,7 +134,7 @@ def _price_document(price: PriceConfig) -> dict[str, object]:
 
 
 def _date_documents(configured: ModelUse) -> dict[str, object]:
-    """Return both dates with their sources; none for a model that is not under test."""
+    """Return both dates with their sources; empty for a model that is not under test."""
     known = configured.dates
     stated = {"cutoff": known and known.cutoff, "released": known and known.released}
     return {

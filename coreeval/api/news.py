@@ -1,6 +1,6 @@
-"""News: bringing it into a store, what a store has, and the texts of articles.
+"""News: syncing a store, searching it, its coverage, and the texts of articles.
 
-Commands import this module for each of their answers, so what is slow to import is imported below.
+Commands import this module on every call, so slow imports are inside functions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,14 @@ FEEDS: Final = "gkg,gal,events,mentions"
 MIRROR: Final = "https://storage.googleapis.com/data.gdeltproject.org"
 WIKI: Final = "https://en.wikipedia.org/w/api.php"
 MOST_UNASKED_MB: Final = 2_000
-"""Most megabytes that are downloaded without asking (own choice: some minutes of a fast line)."""
+"""The most megabytes downloaded without asking (own choice: some minutes on a fast line)."""
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 SOURCES: Final[tuple[EvidenceSource, ...]] = ("gdelt", "current_events")
 EXCERPT: Final = 300
-"""The most characters of a text that is not wanted in full."""
+"""The most characters of a text, unless the full text is requested."""
 _ARCHIVES: Final = (".warc", ".warc.gz")
 Day = str | date
-"""A day or a moment: 2026-10-05, or a date of Python."""
+"""A day or a moment: 2026-10-05, or a Python date."""
 Choice = TypeVar("Choice", bound=str)
 
 
@@ -52,7 +52,7 @@ def find_store(store: Path | str | None) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class NewsRequest:
-    """What to bring into a store; the fields are the arguments of `sync_news`."""
+    """The news to sync; the fields are the arguments of `sync_news`."""
 
     days: int | None = None
     since: Day | None = None
@@ -82,7 +82,7 @@ class NewsRequest:
         self._codes()
 
     def describe_download(self) -> tuple[str, str] | None:
-        """Return what is downloaded and what would be less, if it is much; `last` never is.
+        """Return the size of a large download, and a smaller option; `last` is never large.
 
         Raises:
             UsageError: there is no such feed, or no such day.
@@ -109,7 +109,7 @@ class NewsRequest:
         )
 
     def fetch(self, watch: "Watch") -> CommandResult:
-        """Bring the news into the store, and make it searchable."""
+        """Sync the news to the store, and index it for search."""
         from coreeval.tools.gdelt.sync.feeds import parse_feeds
         from coreeval.tools.gdelt.sync.portal_sync import PortalAccess
         from coreeval.tools.gdelt.sync.sync import sync_folder, sync_mirror
@@ -158,26 +158,26 @@ def sync_news(
 
     Args:
         days: Fetch the last days.
-        since: Start at this day, or continue from the newest batch with `last`.
-        until: With `since`: the end day, which is excluded.
-        source: Read local files or a folder, and download nothing.
+        since: The first day; `last` continues from the newest batch.
+        until: With `since`, the end day, which is excluded.
+        source: Local files or a folder to read instead of downloading.
         feeds: The feeds to fetch, separated by commas.
         mirror: The base URL, above `gdeltv2/`.
         contact: Your email or web address, sent to Wikimedia for `current_events`.
         wiki: The API that serves `current_events`.
         languages: The languages of the store's news, separated by commas; unchanged by default.
         store: The news store; by default that of the current folder's workspace.
-        yes: Whether to download more than 2 GB.
+        yes: Whether to download more than 2 GB without asking.
         progress: Show a progress bar on a terminal and in a notebook.
 
     Returns:
-        A result whose table says how many rows were bad, and why.
+        A result whose table has the number of bad rows by reason.
 
     Raises:
-        UsageError: not exactly one of `days`, `since` and `source` is given, or it would download
-            much without `yes`.
+        UsageError: not exactly one of `days`, `since` and `source` is given, or the download is
+            large and `yes` is not set.
         KnowledgeError: the mirror or the files cannot be read.
-        RunLocked: another process brings news into the store.
+        RunLocked: another process is syncing the store.
     """
     from coreeval.api.progress import show_progress_to_viewer
 
@@ -209,7 +209,7 @@ def _make_around(watch: "Watch", languages: Sequence[str]) -> "Around":
 
 
 def describe_sync(done: "SyncResult") -> CommandResult:
-    """Return what a sync brought."""
+    """Return the result of a sync."""
     counts, bad = done.counts, dict(sorted(done.counts.bad.items()))
     document = {
         "store": str(done.store),
@@ -252,7 +252,7 @@ def query_news(
     language: str = "en",
     store: Path | str | None = None,
 ) -> CommandResult:
-    """Return dated news about a name, best first, or why there is none.
+    """Return dated news about a name, best first, or the reason that there is none.
 
     Args:
         name: A name, or a topic with `topic`.
@@ -261,8 +261,9 @@ def query_news(
         aliases: Other spellings.
         context: Words that disambiguate the name.
         topic: Whether to match any of the words, the rarest first.
-        limit: Most articles.
-        min_precision: The least certain publication time to accept: exact, url, cluster or crawl.
+        limit: The most articles.
+        min_precision: The lowest accepted certainty of the publication time: exact, url, cluster or
+            crawl.
         source: Only news from this source: gdelt or current_events.
         language: The language of the news.
         store: The news store; by default that of the current folder's workspace.
@@ -318,10 +319,10 @@ _NEWS_COLUMNS: Final = parse_columns(
 
 
 def _choose_window(start: datetime | None, end: datetime | None, held: Window) -> Window:
-    """Return the window asked for; a side that was not given is that of the store.
+    """Return the requested window; a missing side is that of the store.
 
     Raises:
-        UsageError: the window ends before it begins, or lies outside of what the store holds.
+        UsageError: the window ends before it begins, or is outside the store's coverage.
     """
     first, last = start or held.start, end or held.end
     if first >= last:
@@ -338,7 +339,7 @@ def _choose_window(start: datetime | None, end: datetime | None, held: Window) -
 
 
 def measure_news_coverage(store: Path | str | None = None) -> CommandResult:
-    """Return which days a news store has, and where it has gaps.
+    """Return the days in a news store, and its gaps.
 
     Args:
         store: The news store; by default that of the current folder's workspace.
@@ -377,7 +378,7 @@ def measure_news_coverage(store: Path | str | None = None) -> CommandResult:
 
 
 def _count_published(store: Path, searchable: bool) -> Mapping[str, object]:
-    """Return what can be searched, by day of publication and by how certain its time is."""
+    """Return the number of searchable articles by publication day and certainty of the time."""
     from coreeval.tools.gdelt.index.news_index import NewsIndex
     from coreeval.tools.gdelt.local import count_publication_days
 
@@ -427,7 +428,7 @@ def _feed_document(feed: "FeedCoverage") -> Mapping[str, object]:
 
 
 def find_feed_source(feed: str) -> str:
-    """Return the source of the evidence that a feed brings."""
+    """Return the source of a feed's evidence."""
     return feed if feed == "current_events" else "gdelt"
 
 
@@ -465,14 +466,14 @@ def find_article_texts(
         urls: Addresses of articles.
         source: JSON Lines with `url` and `text`, CC-NEWS WARC files, or folders of them.
         fetch: Whether to fetch pages that no file contains, if the host allows it.
-        contact: With `fetch`: your contact address, sent to hosts.
+        contact: With `fetch`, your contact address, sent to hosts.
         title: The headline; the text must contain its words.
         published: The date from the feed; the page's date must be close to it.
         language: The expected language, such as `en`.
         full: Whether to return whole texts in place of excerpts.
 
     Returns:
-        A result whose table has a row for each address: its text, or why there is none.
+        A result whose table has a row for each address: its text, or the reason that there is none.
 
     Raises:
         UsageError: there is no source of texts, or an address or the contact is not valid.

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 Answers = Rows | PathLike
 """Answers to a series' questions: rows, or the path of a file of them."""
 Cutoff = str | date
-"""The end of a model's training data: 2025-03-15, 2025-03 or a date of Python."""
+"""The end of a model's training data: 2025-03-15, 2025-03 or a Python date."""
 SOURCE = "<answers>"
 _DATES = (DATE, "other_date", "shown_date")
 _METRICS = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
@@ -62,10 +62,10 @@ _COLUMNS: dict[str, CellKind] = {
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NumleakResult(Result):
-    """What the answers say about each model's memory of each series."""
+    """The verdicts on each model's memory of each series."""
 
     outcome: AuditOutcome
-    """The audits as the command computes them."""
+    """The audits, as computed by the command."""
     bad: tuple[BadRow, ...] = ()
     """The rows of `values` that are not values."""
 
@@ -129,7 +129,7 @@ class NumleakResult(Result):
         return "; ".join([*said, *count_bad_rows(self.bad_rows)])
 
     def draw(self, folder: PathLike) -> list[Path]:
-        """Draw the answers beside the truth into .svg files of a folder; return their paths.
+        """Plot the answers and the true values to .svg files in a folder; return their paths.
 
         Raises:
             UsageError: matplotlib is not installed.
@@ -180,7 +180,7 @@ def numleak(
     draws: int = 2_000,
     seed: int = 0,
 ) -> NumleakResult:
-    """Find out whether a model remembers the values of a dated series, from its answers.
+    """Find out from a model's answers whether it remembers the values of a dated series.
 
     This is `coreeval detect numleak --responses` for answers and values in memory; no YAML file is
     needed. Ask for the value of each date, and record the answers with their dates.
@@ -195,15 +195,15 @@ def numleak(
             the `truth` in the answers.
         name: The name of the series; by default as the answers call it, or "series".
         quantity: What its values are, such as "monthly return".
-        unit: The name of a built-in unit, such as "percent", or of your own. None for percent if
-            answers have percent signs, and otherwise for none.
+        unit: The name of a built-in unit, such as "percent", or of your own. None: percent if
+            answers have percent signs, otherwise no unit.
         frequency: daily, weekly, monthly, quarterly or annual; None to infer it from the dates.
-        tolerances: How near an answer must be, in the unit, the headline first. By default 0.25,
-            0.1, 0.5 and 1 for the unit "percent", and otherwise a twentieth of the values' standard
+        tolerances: The tolerances of answers, in the unit, the main one first. By default 0.25,
+            0.1, 0.5 and 1 for the unit "percent", otherwise a twentieth of the values' standard
             deviation.
         model: The name of the model, if the answers do not name it.
-        cutoff: The end of the training data, of all models or by model; by default as CoreEval's
-            table has it, if it knows the model.
+        cutoff: The end of the training data, of all models or by model; by default the date in
+            CoreEval's table, if it has the model.
         draws: Number of bootstrap draws and permutations.
         seed: Random seed.
 
@@ -250,7 +250,7 @@ def _read_answers(answers: Answers, name: str | None, model: str) -> Records[Rep
 
 
 def _complete_row(row: Mapping[str, object], usual: Mapping[str, str]) -> dict[str, object]:
-    """Return a row as a recorded answer has it: with model and series, and dates as text."""
+    """Return a row in the form of a recorded answer: with model and series, and dates as text."""
     said = {key: value for key, value in row.items() if value is not None or key == "response"}
     said = {**usual, **said}
     said |= {key: to_date_text(said[key]) for key in _DATES if key in said}

@@ -1,4 +1,4 @@
-"""`coreeval.overlap`: which items do two benchmarks share, or does one have twice?"""
+"""`coreeval.overlap`: the items that two benchmarks share, or that one has twice."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Texts = Iterable[str] | Rows | PathLike
 """Texts: a list of texts, rows, or a benchmark as `[FORMAT:]PATH[@SPLIT]` or a config."""
 TEXT = "text"
-"""The column that is compared unless others are named."""
+"""The column that is compared by default."""
 _HITS = parse_columns(
     "kind similarity:number same_answer:boolean a_ids:texts b_ids:texts a_text b_text longer "
     "start:integer end:integer"
@@ -54,10 +54,10 @@ _HITS = parse_columns(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OverlapResult(Result):
-    """The items that two benchmarks share, the surest first."""
+    """The items that two benchmarks share, most certain first."""
 
     found: BenchmarkOverlap
-    """The overlap as the command computes it."""
+    """The overlap, as computed by the command."""
 
     @property
     def document(self) -> "Mapping[str, JsonValue]":
@@ -69,7 +69,7 @@ class OverlapResult(Result):
     def pairs(self) -> Table:
         """One row per hit: two texts, and the ids of the items that contain them.
 
-        `longer`, `start` and `end` say where a contained text stands in the other one.
+        `longer`, `start` and `end` give the position of a contained text in the other one.
         """
         return Table("overlapping texts", _HITS, map(_make_row, self.found.hits))
 
@@ -80,7 +80,7 @@ class OverlapResult(Result):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The number of hits of each kind that was searched for."""
+        """The number of hits by kind, for the kinds that were searched."""
         return cast("Mapping[str, int]", self.document["counts"])
 
     @property
@@ -104,7 +104,7 @@ class OverlapResult(Result):
         return write_overlap_csv(Path(path), self.found)
 
     def write_page(self, path: PathLike) -> Path:
-        """Write the hits to an HTML page, word against word; return its path."""
+        """Write the hits to an HTML page with word diffs; return its path."""
         return write_overlap_page(Path(path), self.found)
 
 
@@ -135,9 +135,9 @@ def overlap(
         fields: The columns or fields to compare; by default `text` of rows, and the fields of the
             task of a benchmark.
         task: Built-in task or task file that defines the fields of a benchmark.
-        threshold: Least resemblance of a near hit, from 0.2 to 0.99.
+        threshold: The lowest resemblance of a near hit, from 0.2 to 0.99.
         embeddings: minilm, minilm:PATH or provider:name, to search for paraphrases too.
-        paraphrase_threshold: Least cosine similarity of paraphrases.
+        paraphrase_threshold: The lowest cosine similarity of paraphrases.
 
     Raises:
         UsageError: an argument cannot be used.
@@ -177,7 +177,7 @@ def _read(given: Texts, where: str, how: ReadOptions) -> BenchmarkTexts:
 
 
 def _list_texts(given: Iterable[str] | Rows, where: str) -> list[dict[str, object]]:
-    """Return rows; an item that is no row, such as a text, becomes one with a single column."""
+    """Return rows; an item that is not a row, such as a text, becomes a row with one column."""
     if hasattr(given, "columns") or isinstance(given, Mapping) or not isinstance(given, Iterable):
         return list_rows(cast("Rows", given), where)
     rows = [each if isinstance(each, Mapping) else {TEXT: to_plain(each)} for each in given]

@@ -63,15 +63,15 @@ class PcrDifference(NamedTuple):
     ci_low: float
     ci_high: float
     p_value: float
-    """Of a permutation test; its null is that the splits do not differ."""
+    """The p-value of a permutation test; the null hypothesis is that the splits do not differ."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PcrResult(Result):
-    """What a comparison of the splits says about each model."""
+    """The comparison of the splits for each model."""
 
     outcome: PcrOutcome
-    """The result as the command computes it."""
+    """The result, as computed by the command."""
 
     @property
     def document(self) -> "Mapping[str, JsonValue]":
@@ -94,12 +94,12 @@ class PcrResult(Result):
 
     @property
     def reason(self) -> str:
-        """Why the verdict on the only model is so."""
+        """The reasons for the verdict on the only model."""
         return self._only.reason
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else readers must know about the scores of the only model."""
+        """Further notes on the scores of the only model."""
         return self._only.notes
 
     @property
@@ -135,10 +135,10 @@ class PcrResult(Result):
         return "; ".join([*said, *count_bad_rows(self.bad_rows)])
 
     def draw(self, path: PathLike) -> list[Path]:
-        """Draw PCR and its differences into an .svg or .png file; return the files written.
+        """Plot PCR and its differences to an .svg or .png file; return the written files.
 
         Raises:
-            UsageError: the file is not a picture, or matplotlib is not installed.
+            UsageError: the file is not an image, or matplotlib is not installed.
         """
         from coreeval.evaluation.pictures import require_picture
 
@@ -210,16 +210,16 @@ def pcr(
         test_split: The split that the model must not have seen.
         alpha: Constant that keeps the ratio finite.
         scale: Transformation of the ratio.
-        threshold: Least cosine similarity of equal answers, for cosine consistency.
+        threshold: The lowest cosine similarity of equal answers, for cosine consistency.
         embeddings: minilm, minilm:PATH or provider:name, for cosine consistency.
-        margin: Largest difference that counts as none; None for 0.03 on the tanh scale.
+        margin: The largest difference that counts as none; None for 0.03 on the tanh scale.
         interval: Type of bootstrap interval.
         draws: Number of bootstrap draws and permutations.
         seed: Random seed.
         ablation: Whether to repeat the comparison with other alphas, scales and thresholds.
 
     Raises:
-        UsageError: an argument cannot be used, or there are no such embeddings.
+        UsageError: an argument cannot be used, or the embeddings do not exist.
         DatasetError: a file cannot be read, a split is missing, or references answered other items.
     """
     settings = PcrSettings(

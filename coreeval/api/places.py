@@ -1,4 +1,4 @@
-"""What stands for a run or a release in the arguments of functions."""
+"""Runs and releases as arguments of functions."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def find_side(side: SideLike) -> Path:
     """Return the directory of a run or a release.
 
     Raises:
-        RunStateError: there is neither.
+        RunStateError: neither exists.
         UsageError: the word stands for several runs, or for a file.
     """
     if isinstance(side, RunSummary):
@@ -48,7 +48,7 @@ def find_side(side: SideLike) -> Path:
 
 
 def find_workspace(folder: Path | str | None) -> Workspace:
-    """Return a workspace that may be named by the folder that has it; by default the current one.
+    """Return a workspace, given it or its folder; by default the current one.
 
     Args:
         folder: The workspace, or the folder that has a `.coreeval`.

@@ -1,4 +1,4 @@
-"""Which plugins there are, and whether they fit their protocols."""
+"""Lists plugins and checks that they fit their protocols."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,14 +24,14 @@ def list_plugins(plugin: str | None = None, *, check: bool = False) -> CommandRe
 
     Args:
         plugin: Only this one: `plugin:NAME`, or a class, `module:Class`, which is imported to find
-            out what it is.
+            its group.
         check: Whether to import each plugin, which runs its code, and check it.
 
     Returns:
         A result whose table has a row for each plugin; `problem` says why it does not fit.
 
     Raises:
-        UsageError: `plugin` is not a name of a plugin.
+        UsageError: `plugin` is not a valid name of a plugin.
         PluginError: there is no such plugin, or it has no member of any protocol.
     """
     record = TrustRecord(workspace_for(Path.cwd()))
@@ -59,11 +59,11 @@ def _find_named(plugin: str) -> "list[PluginOrigin]":
     if is_class_name(name):
         return [find_origin(find_group(name), name)]
     offered = [each for each in list_installed() if each.name == name]
-    return offered or [find_origin("detectors", name)]  # which raises the error
+    return offered or [find_origin("detectors", name)]  # this raises the error
 
 
 def _find_error(origin: "PluginOrigin") -> dict[str, str] | None:
-    """Return what is wrong with a plugin, or None; it is imported."""
+    """Import a plugin and return what is wrong with it, or None."""
     from coreeval.plugins import check
 
     try:

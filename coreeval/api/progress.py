@@ -1,4 +1,4 @@
-"""Shows where a run is: a bar on a terminal and in a notebook, a calm line at times elsewhere."""
+"""Shows a run's progress: a bar on a terminal and in a notebook, occasional lines elsewhere."""
 
 import sys
 import time
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from coreeval.api.progress_bar import FigureBar
 
 SHARE = 0.1
-"""Share of the elapsed time that passes between two lines without a terminal: a night's log has
-about a hundred."""
+"""The time between two lines without a terminal, as a share of the elapsed time; a log of one night
+has about a hundred lines."""
 SOONEST_S, LATEST_S = 10.0, 300.0
-"""The shortest and the longest time in seconds between two lines."""
+"""The shortest and longest time between two lines, in seconds."""
 REDRAW_S: Final = 0.5
-"""The shortest time in seconds between two drawings in a notebook."""
+"""The shortest time between two updates in a notebook, in seconds."""
 NOTEBOOK_WIDTH: Final = 100
 """The width of the bar in a notebook, in characters."""
 _FRAME: Final = '<pre style="margin:0">{code}</pre>'
@@ -46,9 +46,9 @@ def show_progress(label: str = "") -> Iterator[Watch]:
 
 
 class _Lines:
-    """Writer of progress lines: one per event, otherwise less and less often.
+    """Writes progress lines: one per event, otherwise at growing intervals.
 
-    An event is a new stage, a note, the end of what is counted, or a stall.
+    An event is a new stage, a note, the end of a count, or a stall.
     """
 
     def __init__(self, clock: Callable[[], float], label: str) -> None:
@@ -58,7 +58,7 @@ class _Lines:
         self._stalled = False
 
     def __call__(self, progress: Progress) -> None:
-        """Record where the run is."""
+        """Record the progress of the run."""
         now, stalled = self._clock(), _stalled(progress)
         wait_s = min(max(SOONEST_S, SHARE * (now - self._began)), LATEST_S)
         ended = progress.done == progress.total > 0 and progress.done != self._done
@@ -89,7 +89,7 @@ def _stalled(progress: Progress) -> bool:
 
 
 def _format_figures(progress: Progress) -> str:
-    """Return speed and cost; if there is no progress, return the reason instead."""
+    """Return speed and cost, or the reason if there is no progress."""
     pulse = progress.pulse
     if pulse is None:
         return ""
@@ -101,10 +101,10 @@ def _format_figures(progress: Progress) -> str:
 
 @contextmanager
 def show_progress_to_viewer(wanted: bool = True) -> Iterator[Watch]:
-    """Yield a callback that shows a bar in a notebook or on a terminal, and elsewhere nothing.
+    """Yield a callback that shows a bar in a notebook or on a terminal, and nothing elsewhere.
 
     Args:
-        wanted: Whether to show one at all.
+        wanted: Whether to show a bar.
     """
     kernel = _find_notebook() if wanted else None
     if kernel is not None:
@@ -140,14 +140,14 @@ def _feed_bar(bar: "FigureBar", label: str) -> Watch:
             said=plain(progress.note or format_counts(progress.counts)),
             guess=progress.pulse is None,
         )
-        if progress.total:  # a stage that counts nothing leaves the bar as it is
+        if progress.total:  # a stage without a count leaves the bar unchanged
             bar.update(row, completed=progress.done, total=progress.total)
 
     return watch
 
 
 def _find_notebook() -> ModuleType | None:
-    """Return IPython's module of displays if this process is the kernel of a notebook."""
+    """Return IPython's display module if this process is a notebook kernel."""
     loaded = sys.modules.get("IPython")
     if loaded is None or getattr(loaded.get_ipython(), "kernel", None) is None:
         return None

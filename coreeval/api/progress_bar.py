@@ -1,4 +1,4 @@
-"""The bar on a terminal; rich is imported only where there is one."""
+"""The bar on a terminal; without a terminal, rich is not imported."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ from rich.text import Text
 
 
 class _TimeLeft(TimeRemainingColumn):
-    """The time left, unless the figures show it."""
+    """The time left, unless the figures contain it."""
 
     def render(self, task: Task) -> Text:
         """Return rich's own estimate, or nothing."""
@@ -24,9 +24,9 @@ class _TimeLeft(TimeRemainingColumn):
 
 
 class FigureBar(Progress):
-    """A one-line progress bar, with the figures of the run below it, if there are any.
+    """A one-line progress bar, with the figures of the run below it if there are any.
 
-    Only the last column gives way on a narrow terminal: a bar that wraps is drawn over itself.
+    Only the last column shrinks on a narrow terminal, because a wrapped bar would overwrite itself.
     """
 
     figures = ""

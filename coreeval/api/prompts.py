@@ -1,4 +1,4 @@
-"""The prompts of the six roles: what a model is told, and what it makes of it."""
+"""The prompts of the six roles: listing, rendering and trying them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ from coreeval.tools.formatting import format_quantity
 from coreeval.tools.trust import retry_with_trust
 
 _CHARACTERS_PER_TOKEN: Final = 4
-"""A rule of thumb for English; the actual number is recorded with each call."""
+"""Characters per token, a rule of thumb for English; each call records the actual number."""
 _GIVEN: Final = TypeAdapter(Mapping[str, object])
 _PROMPT_COLUMNS: Final = parse_columns("role name file version words:integer tokens:integer")
 _MESSAGE_COLUMNS: Final = parse_columns("role content")
@@ -45,7 +45,7 @@ def list_prompts(
     """Return the prompt of each role: its file, version, length and variables.
 
     Args:
-        config: A config whose task and prompts are shown; by default the built-in ones.
+        config: A config with the task and prompts to show; by default the built-in ones.
         prompts: The prompts in this folder, or `built-in`.
 
     Raises:
@@ -102,21 +102,21 @@ def render_prompt(
     run: RunLike | None = None,
     prompts: Path | str | None = None,
 ) -> CommandResult:
-    """Return exactly what a model sees in a role, without calling one.
+    """Return the exact messages that a model gets in a role, without calling one.
 
     Args:
         role: The role, such as `composer`.
         task: A built-in task, with its bundled samples.
         sample: A sample's id; by default the first that reaches this role.
         config: A config whose task, samples, news and prompts are used.
-        run: A run whose last attempt has the role's input.
+        run: A run whose last attempt provides the role's input.
         prompts: The prompts in this folder, or `built-in`.
 
     Returns:
         A result whose table has a row for each message.
 
     Raises:
-        UsageError: there is no such role or sample, or no task is given, or two.
+        UsageError: there is no such role or sample, or not exactly one task is given.
         RunStateError: there is no such run.
     """
     known, past = parse_role(role), None if run is None else find_run(run)
@@ -166,11 +166,11 @@ def try_prompt(
     Args:
         config: The path of a YAML config, or a config in memory.
         role: The role, such as `composer`.
-        samples: The ids of samples; by default the first ones.
+        samples: The ids of samples; by default the first samples.
         limit: Use the first samples, this many; 3 by default.
         models: Models to ask, as `provider:name`; by default the config's.
         prompts: Folders of prompts to compare; by default the config's.
-        run: A run whose last attempts have the role's inputs.
+        run: A run whose last attempts provide the role's inputs.
         judge: Whether to send a composed text to both judges.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
             remember this.
@@ -252,7 +252,7 @@ def _trial_document(trial: PromptTrial) -> dict[str, object]:
 def _open_lab(
     task: str | None, config: ConfigLike | None, run: Path | None, folder: str | None
 ) -> Iterator[PromptLab]:
-    """Open what the arguments name: a config, a run's lab, or the bundled samples of a task."""
+    """Open the lab of a config, of a run, or of a task's bundled samples."""
     if task is not None and (config or run):
         raise UsageError("the config or the run names the task", hint="leave out --task")
     if config or run:

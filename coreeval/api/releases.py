@@ -1,4 +1,4 @@
-"""Releases: making one, and reading it."""
+"""Making and reading releases."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Release(Result, ReadRelease):
-    """A release: `path` is its directory, `manifest` what it says of itself."""
+    """A release: `path` is its directory, `manifest` its release.json."""
 
     @property
     def document(self) -> "dict[str, JsonValue]":
@@ -58,8 +58,8 @@ class Release(Result, ReadRelease):
         """Return the texts of an arm: `id`, the fields of the task, `label, label_text, outcome`.
 
         Args:
-            arm: `updated`, `semantic` or `original`; the last is empty if the licence of the
-                benchmark does not allow passing it on.
+            arm: `updated`, `semantic` or `original`; the last is empty if the benchmark's licence
+                does not allow redistribution.
 
         Raises:
             ReleaseError: the file is missing or damaged.
@@ -78,7 +78,7 @@ def _flatten_arm_row(row: ArmRow) -> dict[str, Cell]:
 
 
 def _tabulate(title: str, kind: type[BaseModel], rows: Iterable[BaseModel]) -> Table:
-    """Return values of one kind as a table with a column for each of their fields."""
+    """Return values of one type as a table with a column for each field."""
     columns = {name: _KINDS.get(name, "text") for name in kind.model_fields}
     return Table.from_dicts(title, columns, (row.model_dump() for row in rows))
 
@@ -93,7 +93,7 @@ def load_release(release: ReleaseLike) -> Release:
         release: Its directory, or the id of its run for the last release of it.
 
     Raises:
-        ReleaseError: there is no such release, or it is not one that can be read.
+        ReleaseError: there is no such release, or it cannot be read.
     """
     found = read_release(find_release(release))
     return Release(path=found.path, manifest=found.manifest)
@@ -133,7 +133,7 @@ def make_release(
             but the run names the workspace to write into.
         ReviewOpen: a person has yet to decide about samples.
         GateNotMet: a limit is not met, or no sample has a new text; nothing is left behind.
-        RunLocked: another process works on the run, or makes a release in the same folder.
+        RunLocked: another process is using the run, or is making a release in the same folder.
         RunError: the release cannot be written; nothing is left under its name.
     """
     made = create.make_release(

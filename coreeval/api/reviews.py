@@ -1,4 +1,4 @@
-"""A person's yes or no to the samples that ask for it."""
+"""Reviews: decisions of people about samples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _COLUMNS: Final = parse_columns("sample label reasons:texts verdict by original 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReviewResult(Result):
-    """The samples of a run that ask for a person's decision, and the decisions."""
+    """The samples of a run that need a person's decision, and the decisions."""
 
     review: Review
     samples: tuple[ReviewEntry, ...]
@@ -54,14 +54,14 @@ class ReviewResult(Result):
 
     @property
     def summary(self) -> str:
-        """How many samples are listed, and how many are open, in a line."""
+        """The numbers of listed and open samples, in a line."""
         state = self.review.state(required=False)
         listed = format_quantity(state.listed, "sample is", "samples are")
         return f"{listed} listed: {state.pending} open, {state.approved} approved"
 
     @property
     def table(self) -> Table:
-        """A row for each listed sample: why it is listed, its texts, and who decided what."""
+        """A row for each listed sample: the reasons, its texts, and the decision."""
         rows: list[Row] = [
             (
                 each.sample,
@@ -101,17 +101,17 @@ def review(
         reject: The ids of samples to leave out.
         rest: The decision for all other open samples that are listed.
         from_csv: A sheet with a completed `decision` column.
-        by: Who decides; recorded with every decision.
+        by: The name of the person who decides; recorded with every decision.
         note: A remark on the decisions.
-        only: Only samples that are listed for these reasons alone.
+        only: Only samples that are listed for no other reasons than these.
         decided: Whether to list decided samples too.
-        csv: Write the list to this sheet, to fill in.
+        csv: Write the list to this sheet, which can be filled in.
         html: Write the list to this HTML page.
 
     Raises:
         RunStateError: there is no such run, or it has not come to its end.
-        UsageError: a reason, a sample or a sheet is not valid, nobody decides, or `by` or `note` is
-            given without a decision.
+        UsageError: a reason, a sample or a sheet is not valid, `by` is missing, or `by` or `note`
+            is given without a decision.
     """
     run, chosen = resolve_run(find_side(source)), _Filter(frozenset(only), decided)
     for reason in only:
@@ -168,7 +168,7 @@ class _Filter:
 def _decide_rest(
     listed: Sequence[ReviewEntry], named: Sequence[Choice], verdict: Verdict
 ) -> Iterator[Choice]:
-    """Yield a choice for each listed sample that nobody has decided about or names."""
+    """Yield a choice for each listed sample without a decision or an explicit choice."""
     known = {choice.sample for choice in named}
     for each in listed:
         if not each.decision and each.sample not in known:

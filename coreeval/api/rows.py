@@ -1,4 +1,4 @@
-"""Rows that a caller has in memory: lists of dicts, data frames and Arrow tables."""
+"""Rows in memory: lists of dicts, data frames and Arrow tables."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.files import ObjectRow
 
 DATE = "date"
-"""The column that a frame's index of dates becomes."""
+"""The name of the column for a frame's date index."""
 
 
 @runtime_checkable
 class ArrowData(Protocol):
-    """A table that speaks the Arrow C interface: of pyarrow, pandas, polars, DuckDB and others."""
+    """A table with the Arrow C interface: from pyarrow, pandas, polars, DuckDB and others."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the table as a stream of Arrow data."""
@@ -31,7 +31,7 @@ class ArrowData(Protocol):
 
 
 class Frame(Protocol):
-    """What is used of a pandas data frame."""
+    """The used part of a pandas data frame."""
 
     @property
     def index(self) -> object:
@@ -43,7 +43,7 @@ class Frame(Protocol):
         ...
 
     def convert_dtypes(self) -> "Frame":
-        """Return the frame with whole numbers as integers, where missing cells made them floats."""
+        """Return the frame with integers in place of whole floats caused by missing cells."""
         ...
 
     def reset_index(self, *, names: str) -> "Frame":
@@ -67,10 +67,10 @@ def list_rows(given: Rows, where: str, *, index: str = "") -> list[dict[str, obj
     Args:
         given: The rows.
         where: The argument, for errors.
-        index: The name of the column that an index of dates becomes; empty to drop the index.
+        index: The name of the column for a date index; empty to drop the index.
 
     Raises:
-        UsageError: these are not rows.
+        UsageError: the argument does not contain rows.
     """
     if isinstance(given, Mapping):
         raise UsageError(
@@ -97,7 +97,7 @@ def list_rows(given: Rows, where: str, *, index: str = "") -> list[dict[str, obj
 
 
 def number_rows(rows: Iterable[dict[str, object]]) -> "Iterator[ObjectRow]":
-    """Yield rows with their numbers, from 1, in the form in which rows of files are read."""
+    """Yield rows numbered from 1, in the same form as rows of files."""
     from coreeval.evaluation.benchmarks.files import ObjectRow
 
     for number, row in enumerate(rows, start=1):
@@ -105,7 +105,7 @@ def number_rows(rows: Iterable[dict[str, object]]) -> "Iterator[ObjectRow]":
 
 
 def to_date_text(value: object) -> object:
-    """Return a date as text, as files have it; anything else as it is."""
+    """Return a date as text, as in files; any other value is unchanged."""
     if isinstance(value, datetime):
         return value.date().isoformat()
     if isinstance(value, date):
@@ -116,7 +116,7 @@ def to_date_text(value: object) -> object:
 
 
 def to_plain(value: object) -> object:
-    """Return a value of a frame or an array as a plain Python one; None if it is missing."""
+    """Return a value of a frame or an array as a plain Python value; None if it is missing."""
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else str(value.astype("datetime64[D]"))
     if isinstance(value, np.generic):
@@ -125,7 +125,7 @@ def to_plain(value: object) -> object:
         return None
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if hasattr(value, "as_py"):  # a scalar of Arrow
+    if hasattr(value, "as_py"):  # an Arrow scalar
         value = value.as_py()
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -139,7 +139,7 @@ def _to_plain_row(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_frame(given: object) -> TypeIs[Frame]:
-    """Return whether this is a frame of pandas, which keeps mixed cells that Arrow cannot hold."""
+    """Return whether this is a pandas frame, which may have mixed cells that Arrow cannot hold."""
     return hasattr(given, "to_dict") and hasattr(given, "itertuples")
 
 
@@ -155,13 +155,13 @@ _BAD_ROWS = parse_columns("source row:integer reason text")
 
 
 def make_bad_table(rows: Iterable[BadRow]) -> Table:
-    """Return the rows that were left out, each with the reason."""
+    """Return the rejected rows, each with the reason."""
     cells = ((row.file, row.line, row.reason, row.text) for row in rows)
     return Table("bad rows", _BAD_ROWS, cells)
 
 
 def count_bad_rows(table: Table) -> list[str]:
-    """Return a clause with the number of bad rows and the first reason; nothing if there is none.
+    """Return a clause with the number of bad rows and the first reason; empty if there are none.
 
     Args:
         table: The bad rows.

@@ -1,4 +1,4 @@
-"""Runs as they stand: their samples, scores, traces and reports."""
+"""Runs in their current state: samples, scores, traces and reports."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Run(Result, RunSummary):
-    """A run as its manifest says: `run_dir` is its directory, `manifest` the manifest."""
+    """A run: `run_dir` is its directory, `manifest` its manifest."""
 
     @property
     def id(self) -> str:
-        """The short id by which commands and functions know it."""
+        """The short id, which commands and functions accept."""
         return short_id(self.run_dir)
 
     @property
@@ -61,7 +61,7 @@ class Run(Result, RunSummary):
 
     @property
     def summary(self) -> str:
-        """How the run stands, in a line."""
+        """The state of the run, in a line."""
         state = STATES[self.manifest.status]
         return f"run {self.id} of {self.manifest.name}: {state} ({self.run_dir})"
 
@@ -90,7 +90,7 @@ class Run(Result, RunSummary):
         Args:
             outcomes: Only samples with one of these outcomes; by default all that have ended.
             label: Only samples with this label.
-            text: Only samples with this in the id, in a text or in the reason.
+            text: Only samples with this text in the id, in a text or in the reason.
 
         Returns:
             A row for each sample: `sample, label, outcome, reason, attempts, calls, usd, seconds`,
@@ -156,7 +156,7 @@ def _tabulate_counts(counts: Mapping[str, int]) -> Table:
 
 
 def load_run(run: RunLike = "latest") -> Run:
-    """Return a run as it stands.
+    """Return a run in its current state.
 
     Args:
         run: Its directory, its id, its benchmark's name, or `latest` for the newest in the current
@@ -207,7 +207,7 @@ _RUN_COLUMNS: Final = parse_columns(
 def tag_run(
     run: RunLike, *, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Add tags to a run, or remove them, and return all tags that it has.
+    """Add or remove tags of a run, and return all its tags.
 
     Args:
         run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
@@ -216,7 +216,7 @@ def tag_run(
 
     Raises:
         RunStateError: there is no such run, or its manifest is damaged.
-        UsageError: a tag is not a word.
+        UsageError: a tag is not valid.
     """
     files = RunFiles(find_run(run))
     read_manifest(files.manifest)
@@ -230,7 +230,7 @@ def delete_run(run: RunLike) -> tuple[Path, ...]:
         run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
 
     Returns:
-        What stays, because it is not part of the run.
+        The files that stay, because they are not part of the run.
 
     Raises:
         RunStateError: there is no such run, or its samples are in PostgreSQL.
@@ -240,7 +240,7 @@ def delete_run(run: RunLike) -> tuple[Path, ...]:
 
 
 def delete_run_after(run: Path, confirm: Callable[[], None]) -> tuple[Path, ...]:
-    """Do what `delete_run` does, after a call that raises an error if nobody agrees."""
+    """Do the same as `delete_run`, after a callback that raises an error without consent."""
     manifest, folder = read_deletable(run), run.resolve()
     running = RunLocked(
         "the run is running",
@@ -254,7 +254,7 @@ def delete_run_after(run: Path, confirm: Callable[[], None]) -> tuple[Path, ...]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Status(Result):
-    """Where a run is, how fast it goes, and what it waits for."""
+    """A run's progress, its speed, and what it is waiting for."""
 
     now: RunStatus
 
@@ -275,7 +275,7 @@ class Status(Result):
 
     @property
     def summary(self) -> str:
-        """The state, and how many samples have ended, in a line."""
+        """The state and the number of ended samples, in a line."""
         now = self.now
         ended = f"{now.ended} of {now.counts['total']} samples have ended"
         return f"{now.run}: {STATES[now.status]}, {ended}"

@@ -1,4 +1,4 @@
-"""`coreeval.sample_graph`: the graph that refreshes one text, for graphs of a caller's own."""
+"""`coreeval.sample_graph`: the graph that refreshes one text, for use in your own graphs."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ def sample_graph(
 
     It takes `{"text": ..., "label": ...}`, optionally with an `id`, and returns `outcome`,
     `updated` and `story`. It is asynchronous: `await graph.ainvoke(...)`, or add it as a node to
-    your own graph. What models are asked goes through the workspace's call store and the config's
-    budget, as in a run; a text that has an outcome is not worked on again.
+    your own graph. Model calls use the workspace's call store and the config's budget, as in a run;
+    a text that has an outcome is not processed again.
 
     Args:
         config: The path of a YAML config, or a config in memory. A mapping needs no `dataset` and

@@ -62,11 +62,11 @@ def _sample_row(row: ListRow, texts: ArmTexts, fields: Sequence[str]) -> list[Ce
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SampleTrace(Result):
-    """What happened to one sample in a run."""
+    """The history of one sample in a run."""
 
     history: SampleHistory
     offline_roles: tuple[str, ...]
-    """The roles that rules played."""
+    """The roles played by rules."""
 
     @property
     def outcome(self) -> str:
@@ -75,7 +75,7 @@ class SampleTrace(Result):
 
     @property
     def reason(self) -> str:
-        """Why it was not accepted; empty if it was."""
+        """The reason that it was not accepted; empty if it was."""
         return self.history.result.reason if self.history.result else ""
 
     @property
@@ -177,7 +177,7 @@ _STEP_COLUMNS: Final = parse_columns(
 
 
 def trace_sample(run: Path, sample: str) -> SampleTrace:
-    """Return what happened to a sample of a run.
+    """Return the history of a sample of a run.
 
     Raises:
         UsageError: there is no such sample.

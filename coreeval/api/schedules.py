@@ -1,4 +1,4 @@
-"""Benchmarks that renew themselves: doing what is due, and when that is."""
+"""Scheduled benchmarks: doing what is due, and the next due times."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -30,7 +30,7 @@ _PERIOD_COLUMNS: Final = parse_columns("config name version due_at")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DueResults(Result):
-    """What was due in each config, and how it ended."""
+    """The work that was due for each config, and its result."""
 
     results: tuple[ScheduleResult, ...]
 
@@ -42,7 +42,7 @@ class DueResults(Result):
 
     @property
     def summary(self) -> str:
-        """How each config ended, in a line."""
+        """The result for each config, in a line."""
         return ", ".join(f"{each.name}: {each.ending}" for each in self.results)
 
     @property
@@ -66,13 +66,14 @@ def run_due(
 
     Args:
         configs: YAML configs with a schedule.
-        accepted: Digests of hooks and endpoints that `schedule install` accepted elsewhere.
+        accepted: Digests of hooks and endpoints that `schedule install` accepted on another
+            machine.
         trust_endpoints: Send keys and texts to the configs' endpoints without confirmation, and
             remember this.
         progress: Show a progress bar on a terminal and in a notebook.
 
     Returns:
-        What was done; an error of one config is in its result and does not stop the others.
+        The results; an error of one config is in its result and does not stop the others.
 
     Raises:
         UsageError: two configs have the same benchmark and workspace.
@@ -90,12 +91,12 @@ def make_dependencies(
     watching: "Callable[[], AbstractContextManager[Watch]]",
     ask_first: Callable[[Callable[[], None]], None],
 ) -> Dependencies:
-    """Return the steps of schedules, and what a person agrees to before the first.
+    """Return the steps of schedules, and the check of consent before the first step.
 
     Args:
-        accepted: Digests of hooks and endpoints that were accepted elsewhere.
+        accepted: Digests of hooks and endpoints that were accepted on another machine.
         watching: Opens a callback that shows the progress of a run.
-        ask_first: Calls a check of endpoints, and agrees to them or passes its error on.
+        ask_first: Calls a check of endpoints, and approves them or passes its error on.
     """
 
     def consent(plan: SchedulePlan) -> None:

@@ -1,4 +1,4 @@
-"""The true values of series that a caller has in memory: mappings, pairs, frames, dated series."""
+"""The true values of series in memory: mappings, pairs, frames, dated series."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -39,13 +39,13 @@ from coreeval.schema import BadRow
 from coreeval.tools.workspace import workspace_for
 
 Day = str | int | date
-"""A date of a series: 2020-03-05, 2020-03, 2020-Q1, a year, or a date of Python."""
+"""A date of a series: 2020-03-05, 2020-03, 2020-Q1, a year, or a Python date."""
 VALUE = "value"
 SERIES = "series"
 
 
 class DatedSeries(Protocol):
-    """Values by date that is no mapping, such as a pandas series with an index of dates."""
+    """Values by date other than a mapping, such as a pandas series with a date index."""
 
     def items(self) -> Iterable[tuple[object, object]]:
         """Return each date with its value."""
@@ -53,20 +53,20 @@ class DatedSeries(Protocol):
 
 
 OneSeries = Mapping[Day, float] | Iterable[tuple[Day, float]] | DatedSeries | Rows | PathLike
-"""The values of one series, or the id of a built-in one, or the YAML file that defines one."""
+"""The values of one series, the id of a built-in series, or the YAML file of one."""
 Values = OneSeries | Mapping[str, OneSeries]
-"""The values of one series, or of several by their names."""
+"""The values of one series, or of several by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesTerms:
-    """What a caller says about the series besides its values."""
+    """The caller's statements about the series besides its values."""
 
     name: str | None
     """The name of the series; None to name it as the answers do."""
     quantity: str
     unit: str | None
-    """None: percent if the answers are, and otherwise units without a name."""
+    """The unit; None for percent if the answers have percent signs, otherwise for unnamed units."""
     frequency: Frequency | None
     tolerances: tuple[float, ...]
     in_percent: bool
@@ -82,14 +82,14 @@ class ReadValues:
 
 
 def split_series(values: Values, asked: Sequence[str]) -> Mapping[str, OneSeries]:
-    """Return the values of each series, by the name that answers have for it.
+    """Return the values of each series, by its name in the answers.
 
     Args:
         values: The values.
         asked: The names of the series in the answers.
 
     Raises:
-        UsageError: it is not known which of several series the values belong to.
+        UsageError: it is unclear which of several series the values belong to.
     """
     if isinstance(values, Mapping) and any(_is_nested(each) for each in values.values()):
         return cast("Mapping[str, OneSeries]", values)
@@ -108,12 +108,12 @@ def split_series(values: Values, asked: Sequence[str]) -> Mapping[str, OneSeries
 
 
 def _is_nested(value: object) -> bool:
-    """Return whether a value of a mapping is not a number but the values of a series."""
+    """Return whether a mapping's value is not a number but the values of a series."""
     return value is not None and not isinstance(to_plain(value), int | float)
 
 
 def _list_table(values: object) -> list[dict[str, object]]:
-    """Return the rows of a table; nothing if the values are not in one."""
+    """Return the rows of a table; empty if the values are not in a table."""
     if isinstance(values, Mapping | str | Path):
         return []
     is_table = hasattr(values, "columns")
@@ -123,15 +123,15 @@ def _list_table(values: object) -> list[dict[str, object]]:
 
 
 def read_series(given: Mapping[str, OneSeries], terms: SeriesTerms) -> ReadValues:
-    """Return the series that values make.
+    """Return the series made from values.
 
     Args:
         given: The values, by the name of the series.
-        terms: What else is known; the name is used for a single series.
+        terms: Other properties; the name is used for a single series.
 
     Raises:
         UsageError: there are no values, or an argument cannot be used.
-        CoreEvalError: a series that is named does not exist, or its file cannot be read.
+        CoreEvalError: a named series does not exist, or its file cannot be read.
     """
     found, bad = dict[str, Series](), list[BadRow]()
     for name, values in given.items():
@@ -148,7 +148,7 @@ def read_series(given: Mapping[str, OneSeries], terms: SeriesTerms) -> ReadValue
 
 
 def _list_dated(values: object) -> Iterator[tuple[object, object]]:
-    """Yield each date with its value, as given."""
+    """Yield each date with its given value."""
     if rows := _list_table(values):
         column = _find_value_column(rows)
         yield from ((row.get(DATE), row.get(column)) for row in rows)
@@ -185,7 +185,7 @@ def _find_value_column(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 class _DatedRows:
-    """Dates with values as given, from which a series is made."""
+    """The given dates and values, from which a series is made."""
 
     def __init__(self, source: str, rows: list[tuple[object, object]]) -> None:
         self._source = source
@@ -225,7 +225,7 @@ class _DatedRows:
         )
 
     def _by_period(self, frequency: Frequency) -> dict[Period, float]:
-        """Return the value of each date; dates with different values have none."""
+        """Return the value of each date; dates with conflicting values are left out."""
         found = dict[Period, list[tuple[int, str, float]]]()
         for number, text, value in self._read:
             period: Period | None = None
@@ -257,7 +257,7 @@ def _find_defect(day: object, value: object) -> str:
 def _define(
     name: str, terms: SeriesTerms, values: Mapping[Period, float], frequency: Frequency
 ) -> tuple[SeriesDefinition, str]:
-    """Return the definition, and a note on what was not said but assumed."""
+    """Return the definition, and a note on assumed properties."""
     tolerances, how = terms.tolerances, ""
     if not tolerances and terms.unit != "percent":
         tolerances = (scale_tolerance(values),)

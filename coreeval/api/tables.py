@@ -1,7 +1,7 @@
-"""Tables that functions return: named columns with a type, as rows, as an Arrow table or a frame.
+"""Tables returned by functions: typed columns, as rows, as an Arrow table or as a data frame.
 
-`Result` is the base of results that have a JSON document and one main table; `CommandResult` is one
-with nothing else.
+`Result` is the base of results with a JSON document and one main table; `CommandResult` has nothing
+else.
 """
 
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Slice = slice[int | None, int | None, int | None]
 else:
-    Slice = slice  # which takes no types before Python 3.14
+    Slice = slice  # it does not accept types before Python 3.14
 
 Cell = str | int | float | bool | date | datetime | tuple[str, ...] | None
 """A value of a table; None if it is missing."""
@@ -91,7 +91,7 @@ class Table:
 
     @property
     def title(self) -> str:
-        """What the rows are."""
+        """The title, which says what the rows are."""
         return self._title
 
     @property
@@ -106,7 +106,7 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows and of columns."""
+        """The numbers of rows and columns."""
         return len(self._rows), len(self._columns)
 
     def to_dicts(self) -> list[dict[str, Cell]]:
@@ -141,7 +141,7 @@ class Table:
             UsageError: pandas is not installed.
         """
         try:
-            import pandas  # an optional package: Arrow would raise its own error
+            import pandas  # pandas is optional: Arrow would raise its own error
         except ModuleNotFoundError:
             raise UsageError(
                 "to_pandas() needs the package pandas, which is not installed",
@@ -194,7 +194,7 @@ class Table:
         return str(format_html(self._shown(HTML_ROWS, HTML_WIDTH)))
 
     def _shown(self, most: int, width: int) -> ShownTable:
-        """Return the first rows as cells to show, each on one line and cut."""
+        """Return the cells of the first rows, each cut and on one line."""
         kinds = dict(list(self._columns.items())[:SHOWN_COLUMNS])
         rows = [
             [_show_cell(cell, width) for cell in row[:SHOWN_COLUMNS]] for row in self._rows[:most]
@@ -214,7 +214,7 @@ class Table:
 
 
 def parse_columns(words: str) -> dict[str, CellKind]:
-    """Return columns that are written as `name`, for a text, or `name:kind`, with spaces between.
+    """Return columns from words separated by spaces: `name` for a text, or `name:kind`.
 
     Args:
         words: The columns in order, such as `sample label attempts:integer`.
@@ -244,7 +244,7 @@ def _show_cell(cell: Cell, width: int) -> Foreign:
 
 
 class Result(ABC):
-    """A result: the JSON document of its command, a summary in a line, and its main table."""
+    """A result: its command's JSON document, a one-line summary, and a main table."""
 
     @property
     @abstractmethod
@@ -295,7 +295,7 @@ class CommandResult(Result):
     """The result of a command: the document that it prints with `--json`, and its main table."""
 
     def __init__(self, document: Mapping[str, object], summary: str, table: Table) -> None:
-        """Take the document, a summary in a line, and the main table."""
+        """Take the document, a one-line summary, and the main table."""
         self._document = cast("Mapping[str, JsonValue]", document)
         self._summary, self._table = summary, table
 

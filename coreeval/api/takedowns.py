@@ -1,4 +1,4 @@
-"""Taking a person who asks to be forgotten out of what is stored."""
+"""Removing a person who asks to be forgotten from stored data."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _PLACE_COLUMNS: Final = parse_columns("kind path count:integer action to_do")
 _REPORTED: Final = "reported"
-"""The action of places that only their owner can change."""
+"""The action for places that only their owner can change."""
 
 
 def take_down(
@@ -29,10 +29,10 @@ def take_down(
     workspace: Path | str | None = None,
     progress: bool = True,
 ) -> CommandResult:
-    """Delete stored data about a person; without `dry_run=False`, only show where it is.
+    """Delete stored data about a person; by default, only show where it is.
 
     Args:
-        name: The person who asks to be forgotten.
+        name: The name of the person who asks to be forgotten.
         aliases: Other names of the person.
         paths: Other places to search: sheets, runs, news stores or folders of them.
         listed: The takedown list to add the person to; by default `takedown.txt` in the workspace.
@@ -41,11 +41,11 @@ def take_down(
         progress: Show a progress bar on a terminal and in a notebook.
 
     Returns:
-        A result whose table has a row for each place: what it has of the person, and what was done.
+        A result whose table has a row for each place: the matches, and what was done.
 
     Raises:
         UsageError: there is no workspace, or a name is too short to be searched.
-        RunLocked: another process works on a run that names the person.
+        RunLocked: another process is using a run that names the person.
     """
     from coreeval.api.progress import show_progress_to_viewer
 
@@ -69,7 +69,7 @@ def search_places(
     dry_run: bool,
     progress: "Callable[[], AbstractContextManager[Watch]]",
 ) -> CommandResult:
-    """Do what `take_down` does; `progress` opens a callback that shows how far the search is."""
+    """Do the same as `take_down`; `progress` opens a callback that shows the search's progress."""
     from coreeval.agents.name_finder import NameFinder
     from coreeval.releases.takedown.erasure import Erasure, find_places
     from coreeval.releases.takedown.names import check_names, find_missing_names

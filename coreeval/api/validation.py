@@ -1,4 +1,4 @@
-"""Checks of a config: everything that can be checked without spending."""
+"""Checks of a config: everything that can be checked free of charge."""
 
 import os
 from collections import Counter
@@ -57,18 +57,18 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What was found when one thing was checked."""
+    """The result of one check."""
 
     name: str
     ok: bool
     found: tuple[str, ...]
-    """What is there, in lines; if a task file fails, what is wrong with it."""
+    """The findings, in lines; if a task file fails, its problems."""
     error: CoreEvalError | None = None
-    """What is wrong, and what to do; None if nothing is."""
+    """The error, with what to do; None if nothing is wrong."""
 
     @property
     def problem(self) -> str:
-        """What is wrong; empty if nothing is."""
+        """The problem; empty if nothing is wrong."""
         if self.ok:
             return ""
         return self.error.message if self.error else "\n".join(self.found)
@@ -76,10 +76,10 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Validation(Result):
-    """What `validate` found."""
+    """The result of `validate`."""
 
     config: str
-    """The path of the config, as it was given."""
+    """The given path of the config."""
     checks: tuple[Check, ...]
 
     @property
@@ -89,12 +89,12 @@ class Validation(Result):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What keeps a run from starting: the name of each failed check, and what is wrong."""
+        """The problems that prevent a run, by name of the failed check."""
         return tuple(f"{each.name}: {each.problem}" for each in self.checks if not each.ok)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the other checks found, in lines; warnings start with `warning: `."""
+        """The findings of the other checks, in lines; warnings start with `warning: `."""
         return tuple(line for each in self.checks if each.ok for line in each.found)
 
     @property
@@ -170,7 +170,7 @@ def validate(
 
 
 def _run_checks(loaded: LoadedConfig, lineage: Lineage | None) -> Iterator[Check]:
-    """Yield one check after the other; without a task and a window the others are skipped."""
+    """Yield the checks in turn; without a task and a window, the remaining ones are skipped."""
     config, folder = loaded.config, loaded.folder
     yield _check("config", lambda: [f"{config.name}, task {config.task}"])
     if wrong := _task_mistakes(config.task):
@@ -217,7 +217,7 @@ def _failed(name: str, error: CoreEvalError) -> Check:
 
 
 def _task_mistakes(task: str) -> list[str]:
-    """Return everything that is wrong with a user's own task file."""
+    """Return all problems of a user's own task file."""
     if not Path(task).is_file():
         return []
     found = explain_task(task)
@@ -251,7 +251,7 @@ def _check_benchmark(setup: Setup) -> Check:
 
 
 def _benchmark(setup: Setup, rows: Counter[str]) -> list[str]:
-    """Return what the benchmark is made of, and add up its good and bad rows in `rows`."""
+    """Describe the benchmark, and count its good and bad rows in `rows`."""
     good, bad, shown, traits = 0, 0, list[str](), TraitCounts(setup.task)
     for row in iter_benchmark(setup.config.dataset, setup.task):
         if not isinstance(row, BadRow):
@@ -290,7 +290,7 @@ def _outlook(setup: Setup, folder: Path) -> list[str]:
 
 
 def _endpoints(config: Config, folder: Path) -> list[str]:
-    """Return which variables a run would send where, and whether that was approved."""
+    """Return the variables that a run would send, and where, and whether this was approved."""
     trusted = load_trusted_endpoints(workspace_for(folder))
     return [
         f"{pair}: {'remembered' if is_agreed(pair, trusted) else _NOT_TRUSTED}"
@@ -315,7 +315,7 @@ def _models(setup: Setup, folder: Path) -> list[str]:
 
 
 def _prices(config: Config) -> list[str]:
-    """Return which models have a price, if the config names a price file, and which are old."""
+    """Return models with and without price, if there is a price file, and remarks on old prices."""
     old = list_price_remarks(config, utc_now().date())
     if not config.run.prices:
         return old
@@ -351,7 +351,7 @@ def _pcr(setup: Setup) -> list[str]:
 
 
 def _kept(setup: Setup, lineage: Lineage, folder: Path) -> list[str]:
-    """Return the number of samples that would be kept, and why the others would not be."""
+    """Return the number of samples that would be kept, and the reasons for the others."""
     parent = find_followed_release(lineage, setup, workspace_for(folder))
     keeper = open_keeper(parent, setup)
     for _ in keeper.iter_rows(iter_benchmark(setup.config.dataset, setup.task)):

@@ -1,4 +1,4 @@
-"""Whether a release is byte for byte what was made."""
+"""Verification of releases."""
 
 from typing import TYPE_CHECKING
 

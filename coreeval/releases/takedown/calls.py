@@ -216,7 +216,7 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
 def _scan_cache(
     database: StoreDatabase, folder: Path, finder: NameFinder
 ) -> tuple[list[tuple[int, str | None]], int, int]:
-    """Return the entries that name somebody, and how many are elsewhere or too large to read."""
+    """Return the entries that name somebody, and the number of foreign and of too large entries."""
     entries, foreign, too_large = list[tuple[int, str | None]](), 0, 0
     for row in database.execute("SELECT rowid, key, filename, value FROM Cache"):
         foreign += bool(row["filename"]) and leads_out(folder, str(row["filename"]))
