@@ -1,1 +1,1 @@
-"""Recording a finished run as a cassette, and repeating it from there."""
+"""Records a finished run as a cassette, and replays it."""

@@ -1,8 +1,8 @@
-"""What a cassette holds of a run besides answers and news.
+"""The contents of a cassette besides answers and news.
 
-That is its manifest and settings without money, times, keys and places of a machine; what roles
-that are played by rules know beforehand (names of the news, labelled samples); and results that a
-replay takes as they are, because nothing recorded could bring them about.
+These are the manifest and settings without costs, times, keys and local paths, the inputs of roles
+played by rules (names in the news, labelled samples), and results that a replay copies because it
+cannot reproduce them from the recording.
 """
 
 import hashlib
@@ -100,12 +100,12 @@ def _describe_player(model: ModelConfig) -> dict[str, Any]:
 
 
 def _is_local_path(model: ModelConfig) -> bool:
-    """Return whether a model name is a local path; local servers often name models that way."""
+    """Return whether a model name is a local path; many local servers use paths as names."""
     return model.is_on_this_machine or PurePath(model.name).is_absolute()
 
 
 def redact_manifest(manifest: Manifest, config: Config) -> RecordedManifest:
-    """Return a run's manifest in the form that may leave the machine."""
+    """Return a run's manifest in a form that can be shared."""
     place, players = config.dataset.path, describe_players(config)
     parent, control = manifest.parent, manifest.control
     update: dict[str, object] = {
@@ -169,7 +169,7 @@ def iter_news_names(setup: Setup, workspace: Workspace) -> Iterator[NameLine]:
 
 
 def find_names_note(setup: Setup, workspace: Workspace, manifest: Manifest) -> str:
-    """Return a note if the news may not have the names of the run; empty otherwise."""
+    """Return a note if the news may lack the names of the run; empty otherwise."""
     if not _needs_names(setup):
         return ""
     with closing(_open_local_news(setup, workspace)) as news:
@@ -198,8 +198,8 @@ def find_fixed_results(store: RunStore, root: Path) -> dict[str, FinalResult]:
 
     Paths below the run's directory `root` or the user's are shortened in their reasons.
 
-    Interrupted samples are those that failed, and those with an outcome of which a step failed:
-    how far their other branch got depended on timing.
+    Interrupted samples are those that failed, and those with an outcome but a failed step; the
+    progress of their other branch depended on timing.
     """
     broken = {sample_id for sample_id, _, _ in store.inputs.step_errors()}
     return {
@@ -226,7 +226,7 @@ def _build_fixed_result(store: RunStore, result: Result, root: Path) -> FinalRes
 
 
 def restore_sample(ended: SampleResult, stated: FinalResult) -> ReleaseSample:
-    """Return a sample with its stated result, in the form that a run store accepts."""
+    """Return a sample with its stated result, in the form for a run store."""
     return ReleaseSample(
         sample=ended.sample,
         result=stated.result,

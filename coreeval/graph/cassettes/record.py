@@ -51,7 +51,7 @@ AnswerKeys = Mapping[RoleName, list[str]]
 def collect_answer_keys(
     stores: Mapping[CassettePass, RunStore], stated: Mapping[CassettePass, Mapping[str, object]]
 ) -> AnswerKeys:
-    """Return by role the keys of the calls that samples used, without those of stated results."""
+    """Return the keys of the samples' calls by role, without calls of stated results."""
     found: dict[RoleName, set[str]] = {role: set() for role in ROLES}
     for stage, store in stores.items():
         for sample_id, role, key in store.inputs.call_uses():
@@ -64,7 +64,7 @@ def iter_answer_lines(calls: CallStore, used: AnswerKeys, *, texts: bool) -> Ite
     """Yield the answers with their requests, or with the hashes of the requests.
 
     Raises:
-        CassetteError: the call store has lost some, or has two answers to one request.
+        CassetteError: the call store lacks some answers, or has two answers to one request.
     """
     for role, keys in used.items():
         found, known = 0, dict[str, tuple[str, object]]()
@@ -130,8 +130,8 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
 
     Raises:
         RunStateError: there is no run.
-        CassetteError: it is unfinished, or something it depends on is gone or has changed.
-        RunLocked: another process is working on it.
+        CassetteError: it is unfinished, or one of its inputs is missing or has changed.
+        RunLocked: another process is using it.
     """
     files, path = RunFiles(Path(run).resolve()), Path(out).resolve()
     manifest = read_manifest(files.manifest)
@@ -175,7 +175,7 @@ def _open_run(
 
 
 def _refuse_plugins(config: Config) -> None:
-    """Refuse a run with a role played by a plugin: what it said is not in the call store.
+    """Refuse a run with a role played by a plugin, whose answers are not in the call store.
 
     Raises:
         CassetteError: there is such a role.
@@ -201,7 +201,7 @@ def _open_run_calls(manifest: Manifest) -> CallStore:
 
 
 def _refuse_articles(original: SourceRun) -> None:
-    """Raise an error if the run's prompts show articles, whose texts must not be passed on."""
+    """Raise an error if the run's prompts contain articles, which must not be redistributed."""
     if original.setup.config.knowledge.text == "article":
         raise CassetteError(
             "the run showed passages of articles to its roles, which a cassette may not share",
@@ -331,7 +331,7 @@ def _iter_news_lines(
 
 def _iter_offers(stage: kinds.CassettePass, store: RunStore) -> Iterator[kinds.OfferLine]:
     for sample_id, attempt, detail in store.inputs.retrieval_notes():
-        if "evidence" not in detail:  # the step was cut off
+        if "evidence" not in detail:  # the step was interrupted
             continue
         asked = detail.get("asked")
         yield kinds.OfferLine(

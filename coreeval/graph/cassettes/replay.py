@@ -1,4 +1,4 @@
-"""Replays a run from a cassette: no keys, no network, no news store; the same bytes."""
+"""Replays a run from a cassette, byte for byte, without keys, network or a news store."""
 
 import shutil
 import time
@@ -49,7 +49,7 @@ FOLDER = "cassette"
 
 @dataclass(frozen=True, kw_only=True)
 class StepFailure:
-    """A step that needed something missing from the cassette, or that failed otherwise."""
+    """A step that failed, for example because the cassette lacks something."""
 
     stage: CassettePass
     sample: str
@@ -79,19 +79,19 @@ class ReplayResult:
     changed: tuple[str, ...]
     """Differences from the recording that affect requests: prompts, task, graph."""
     versions: tuple[tuple[str, str, str], ...]
-    """Software that affects the bytes and differs: its name, the version then, the version now."""
+    """Changed software that affects the bytes: name, recorded version, current version."""
     stated: int
-    """Results taken over as recorded."""
+    """The number of results copied from the recording."""
     seconds: float
 
     @property
     def equal(self) -> bool:
-        """Return whether every file has the bytes that were recorded."""
+        """Return whether every file has the recorded bytes."""
         return all(file.equal for file in self.files)
 
     @property
     def same(self) -> bool:
-        """Return whether all samples also ended the same way, including those in no file."""
+        """Return whether all samples also have the same outcome, including those in no file."""
         return self.equal and not self.shifts and not self.missing
 
 
@@ -111,7 +111,8 @@ def replay(
         around: Progress callback and clock.
 
     Raises:
-        CassetteError: it is not a cassette, is damaged or of another version; or `out` is taken.
+        CassetteError: it is not a cassette, is damaged or of another version; or `out` is not
+            empty.
         DatasetError: the benchmark's own files are not those of the run.
         Interrupted: a signal stopped it.
         RunError: the run could not be completed.
@@ -173,7 +174,7 @@ def _prepare_run(
 
 
 def _clear(folder: Path) -> None:
-    """Delete what is in a folder that was empty or new; the folder itself may be the user's."""
+    """Delete the contents of a folder that was empty or new; the folder may be the user's."""
     for left in folder.iterdir():
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
@@ -219,10 +220,10 @@ def _build_start(
 
 
 def _doubt_dates(stated: TargetDates) -> TargetDates:
-    """Return a target's dates as this installation knows them.
+    """Return a target's dates according to this installation.
 
-    Dates that it does not know are the cassette's word alone, and say so. If it knows later dates,
-    they count: somebody may want a target's evidence to look newer than it is.
+    Unknown dates are taken from the cassette and marked as such. If this installation knows later
+    dates, they count, because a cassette may make evidence look newer than it is.
     """
     known = find_model_dates(stated.target, load_built_in_cutoffs())
     if known is None:
@@ -272,7 +273,7 @@ def _iter_missing_steps(files: RunFiles, setup: Setup, around: RunHooks) -> Iter
     for stage, place in passes.items():
         with open_store(place, around.now) as store:
             for sample, node, error in store.inputs.step_errors():
-                if not error.startswith("CancelledError"):  # another branch of it failed
+                if not error.startswith("CancelledError"):  # another branch of the sample failed
                     yield StepFailure(stage=stage, sample=sample, node=node, reason=error)
 
 

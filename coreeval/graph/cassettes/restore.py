@@ -1,6 +1,6 @@
-"""From a cassette to what a run starts from: a config, files, samples and inputs.
+"""Restores the inputs of a run from a cassette: config, files, samples and news.
 
-`CassetteInputs` stands in for benchmark files and news: it gives a run what it was given before.
+`CassetteInputs` replaces benchmark files and news with their recording.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from coreeval.tools.embeddings import Embedder
 
 LEAST_SAMPLE_S = 900.0
-"""Least time limit in seconds per sample: the run's own limit was for models, not this machine."""
+"""The lowest time limit per sample in seconds; the run's own limit was not set for this machine."""
 
 
 def write_files(cassette: Cassette, folder: Path) -> None:
@@ -189,7 +189,7 @@ def _iter_unique_samples(cassette: Cassette) -> Iterator[kinds.SampleLine]:
 
 
 def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> None:
-    """Raise an error if no run would have accepted this sample."""
+    """Raise an error if no run would accept this sample."""
     known = {(label.id, label.name) for label in task.labels}
     fields = {*adapt_task(task, sample.fields).fields}
     if (sample.label, sample.label_text) not in known or sample.fields.keys() != fields:
@@ -197,9 +197,9 @@ def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> No
 
 
 def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.FinalResult) -> None:
-    """Raise an error if a result is of another sample, has other texts or lacks its evidence.
+    """Raise an error if a result belongs to another sample, has other texts or lacks its evidence.
 
-    Only what cannot be repeated is stated: failures, and what was kept from the parent.
+    Only results that cannot be reproduced are stated: failures, and samples kept from the parent.
     """
     result, fields = stated.result, sample.fields.keys()
     texts = [text for text in (result.semantic, result.updated) if text is not None]
@@ -277,7 +277,7 @@ OfferKey = tuple[str, str, int]
 
 
 class CassetteNews:
-    """News that knows only the names it mentions; each sample's offers are kept separately."""
+    """A news source that only has names; each sample's offers are stored separately."""
 
     name = "cassette"
     remote = False
@@ -286,11 +286,11 @@ class CassetteNews:
         self._known = known
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
-        """Return nothing: news is only gathered from remote sources."""
+        """Return nothing, because news is gathered only from remote sources."""
         return Retrieval(by_query={}, reasons=dict.fromkeys((q.id for q in queries), "not_covered"))
 
     def coverage(self, window: Window) -> Coverage:
-        """Return that articles are not counted here."""
+        """Return a coverage without a count of articles."""
         return Coverage(articles=None, days=0)
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -309,7 +309,7 @@ class CassetteInputs:
     """Names in the news, by pass."""
     offers: Mapping[OfferKey, OfferLine]
     evidence: Mapping[tuple[str, str], bytes]
-    """Evidence by pass and id, as JSON, which takes a fifth of the memory."""
+    """Evidence by pass and id, as JSON, which needs a fifth of the memory."""
     learnt: list[Sample]
     stance_targets: Sequence[str]
 

@@ -1,1 +1,1 @@
-"""What a run will cost, before it is spent: a range of calls, tokens, money and time."""
+"""Estimates of a run before it starts: ranges of calls, tokens, money and time."""

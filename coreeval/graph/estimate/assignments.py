@@ -1,4 +1,4 @@
-"""Who is asked in a run: the models of roles, targets and judges, their prices and throughput."""
+"""The models that a run asks (roles, targets, judges), with their prices and throughput."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,9 +39,9 @@ class RoleAssignments:
     roles: dict[RoleName, ModelConfig]
     """Roles played by models."""
     targets: tuple[ModelConfig, ...]
-    """Targets that are asked; embedded ones are not."""
+    """Targets to ask, without embedded ones."""
     judges: tuple[ModelConfig, ...] = ()
-    """Models that judge what defences cost; embedded ones are not included."""
+    """Models that judge the cost of defences, without embedded ones."""
     prices: Prices
     concurrency: int
 

@@ -1,7 +1,8 @@
-"""What a run costs and takes if its calls are sent in batches, held against live calls.
+"""The cost and time of a run in batches, compared with live calls.
 
-Batches go in rounds: a round ends when all its answers are there, and the next has the calls that
-need them. What has no batch price is asked live, and so are the last calls of a run.
+Batches are sent in rounds: a round ends when all its answers have arrived, and the next one has the
+calls that depend on them. Models without a batch price are asked live, and so are the last calls of
+a run.
 
 Rounds: the waves of the sample graph, simulated over 100,000 samples with the outcomes of the
 quality trials (docs/quality.md). 95 % of the calls are made in 6 rounds and 99 % in 8: four of the
@@ -31,7 +32,7 @@ TARGET_ROUNDS = between(1, 1, 2)
 BATCH_SECONDS = between(15 * 60, 3600, 24 * 3600)
 """The time that a provider takes for one batch, in seconds."""
 LIVE_TAIL = 0.01
-"""The share of the calls that is asked live at the end, as fewer than a batch are left."""
+"""The share of calls that are sent live at the end, when fewer than a batch are left."""
 
 
 def estimate_batches(
@@ -48,7 +49,7 @@ def estimate_batches(
         lines: The cost of each model in each role.
         prices: The price of each model, by its recorded name.
         max_attempts: The most attempts of a sample.
-        is_alone: Whether a line is asked when no other is: a target or a judge.
+        is_alone: Whether a line is asked separately: a target or a judge.
         time_live: Returns how long lines take if they are asked live.
     """
     asked = [line for line in lines if line.calls.high and prices.get(line.model) != FREE]
@@ -78,7 +79,7 @@ def _batch_price(
 
 
 def _batch_usd(prices: Mapping[str, PriceConfig | None], line: EstimateLine) -> Range | None:
-    """Return the cost of a line in batches, without what caches save, but for its live tail."""
+    """Return the cost of a line in batches; only its live tail has cache savings."""
     price = _batch_price(prices, line)
     if price is None or line.usd is None:
         return None

@@ -1,10 +1,10 @@
-"""What one call is expected to take: by recorded calls, else by assumptions that name their source.
+"""Expected usage of one call, from recorded calls or from assumptions with a stated source.
 
-Calls: what the sample graph asks (docs/pipeline.md) and how samples ended in the quality trials
-(docs/quality.md: 5.4 to 7.7 calls a sample, 2.2 to 2.8 of them label readings). Answers: those of
-the bundled rules on the demo's 120 samples, at 3.5 characters a token, with the drafts that only a
-model writes; the high end is that of a talkative model; those about series: NumLeak's records,
-from a bare number to a refusal in a few sentences. Speed: 150, 60 or 20 tokens a second.
+Calls: from the sample graph (docs/pipeline.md) and the outcomes of the quality trials
+(docs/quality.md: 5.4 to 7.7 calls per sample, 2.2 to 2.8 of them label readings). Answers: from the
+bundled rules on the demo's 120 samples, at 3.5 characters per token, plus the drafts that only
+models write; the high end is for verbose models. Answers about series: from NumLeak's records,
+between a bare number and a refusal in a few sentences. Speed: 150, 60 or 20 tokens per second.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +24,10 @@ from coreeval.schema import Arm, RoleName, TaskKind
 CHARACTERS_PER_TOKEN = between(3.0, 4.0, 4.8)
 """Characters per token of English prompts with JSON, across current tokenisers."""
 REPEATED_QUESTIONS = between(1.0, 1.02, 1.15)
-"""Calls per answer: answers that cannot be read are asked for again."""
+"""Calls per answer; unreadable answers are requested again."""
 RETRY_PROMPT = between(1.0, 1.02, 1.1)
-"""Length of a retry's varying part relative to the first attempt: a retry shows the last try."""
+"""Length of a retry's varying part relative to the first attempt; a retry shows the last
+attempt."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ ARM_SHARES: Mapping[Arm, Range] = {
     "semantic": between(0.5, 0.9, 1),
     "updated": between(0.15, 0.7, 1),
 }
-"""Share of the samples that each arm has."""
+"""The share of samples in each arm."""
 REWORDING_CALLS: Mapping[RoleName, Range] = {
     "extractor": exactly(1),
     "rewriter": _CALLS["rewriter"].first,
@@ -58,7 +59,7 @@ REWORDING_CALLS: Mapping[RoleName, Range] = {
 }
 """Calls of each role per train item: the steps before the news for a sample."""
 AFTER_NEWS: tuple[RoleName, ...] = ("replacer", "composer", "fact_judge", "label_judge")
-"""Roles that are asked about a sample once news for it is found."""
+"""Roles that are asked about a sample after news for it is found."""
 _ANSWERS: Mapping[str, Range] = {
     "extractor": between(150, 300, 700),
     "replacer": between(150, 350, 900),
@@ -84,19 +85,20 @@ LEAN_CALLS: Mapping[RoleName, AttemptCalls] = {
     "rewriter": AttemptCalls(between(0, 0.15, 1), exactly(0)),
     "composer": AttemptCalls(exactly(0), between(0, 0.3, 1)),
 }
-"""Calls of the roles whose first text another role writes in the lean pipeline (own estimate)."""
+"""Calls of roles whose first text is written by another role in the lean pipeline (own
+estimate)."""
 _SEMANTIC_LABELS = between(0.5, 0.9, 1)
-"""Label readings of the semantic arm for each sample: its share."""
+"""Label readings of the semantic arm per sample, equal to the arm's share."""
 
 
 def assume_calls(
     role: RoleName, run: RunConfig, gold_questions: int = 1, reworded: float = 1
 ) -> Range:
-    """Return how often a role is called for one sample.
+    """Return the number of calls of a role for one sample.
 
-    A batch of originals costs about as much as two calls: its texts are in one prompt. The label
-    judge is asked `gold_questions` times about a text with new facts. The share `reworded` of the
-    samples is short enough to be reworded.
+    A batch of originals costs about as much as two calls, because its texts are in one prompt. The
+    label judge is asked `gold_questions` times about a text with new facts. `reworded` is the share
+    of samples that are short enough to be reworded.
     """
     lean, rewords = run.pipeline == "lean", "semantic" in run.arms
     if role == "rewriter" and not rewords:
@@ -144,7 +146,7 @@ STATED_BASIS = FigureBasis(origin="stated default")
 
 @dataclass(frozen=True, kw_only=True)
 class CallUsage:
-    """What a recorded call says about other calls."""
+    """The figures of a recorded call for estimating other calls."""
 
     role: str
     model: str
@@ -165,7 +167,7 @@ class RoleModel:
     max_tokens: int
     effort: str | None = None
     kind: TaskKind = "labels"
-    """The kind of task that it is asked about."""
+    """The kind of task of its questions."""
 
 
 def estimate_density(past_calls: Iterable[CallUsage], player: RoleModel) -> KnownRange:

@@ -1,6 +1,6 @@
-"""What questions to targets will cost if nothing is refreshed.
+"""Estimates the cost of questions to targets without a refresh.
 
-Questions are counted and measured, not sent; nothing is asked or kept.
+Questions are counted and measured but not sent, and nothing is stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,7 @@ class CampaignEstimator:
     samples: int
     """The number of items or questions."""
     asked: Sequence[ModelConfig]
-    """The models that are asked."""
+    """The models to ask."""
     fewer: str
     """The config key that reduces the number of questions."""
     notes: Sequence[str] = ()
@@ -50,7 +50,7 @@ class CampaignEstimator:
         *,
         now: Clock,
     ) -> CostEstimate:
-        """Return the expected cost; nothing is asked or kept.
+        """Return the expected cost, without sending or storing anything.
 
         Args:
             lines_of: Returns the lines, given the models that are asked and the recorded calls.

@@ -1,4 +1,4 @@
-"""What each line of an estimate costs: one model in one role; arithmetic on ranges."""
+"""The cost of each line of an estimate (one model in one role), computed on ranges."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ from coreeval.tools.catalogs import (
 )
 
 ALONE = ("target", "utility_judge")
-"""Prefixes of roles that are asked when no others are: targets, asked for labels or for text, and
-the judges of what defences cost."""
+"""Prefixes of roles that are asked separately: targets, asked for labels or for text, and the
+judges of the cost of defences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class RoleFigures:
     duration: KnownRange
     """Seconds per call."""
     cached_share: float | None = None
-    """Share of the prompt tokens that came from the provider's cache so far; None if not known."""
+    """Share of the prompt tokens so far that came from the provider's cache; None if not known."""
     cached_from: int | None = None
     """The fewest tokens of a prefix that the provider caches; None if its rule is not known."""
     priced: ModelPrice
@@ -128,10 +128,10 @@ def _usd(asked: RoleFigures, calls: Range, prompt: Range, answer: Range) -> Rang
 
 
 def _estimate_cached_tokens(asked: RoleFigures, calls: Range, prompt: Range) -> Range:
-    """Return the prompt tokens that come from the provider's cache; none at the low end.
+    """Return the prompt tokens from the provider's cache; none at the low end.
 
-    The likely number rests on recorded calls, or else on the provider's rule where it is known. At
-    the high end all calls but the first find the common prefix.
+    The likely number is based on recorded calls, or else on the provider's rule if it is known. At
+    the high end, all calls but the first use the cached common prefix.
     """
     density = asked.density.range
     found = max(0.0, calls.likely - 1) * _cached_prefix(asked, density.likely)
@@ -178,8 +178,8 @@ def _estimate_stage_seconds(
 ) -> Range:
     """Return the duration of a stage: refresh or rewording first, then targets and judges in turn.
 
-    The refresh or rewording takes as long as its slowest model, or as long as all its calls when
-    as many samples are in progress as may be open at once.
+    The refresh or rewording takes as long as its slowest model, or as all its calls with the most
+    open samples.
     """
     roles = [line for line in lines if not line.role.startswith(ALONE)]
     together = max(1, min(max_open_samples(concurrency), samples))
@@ -196,7 +196,7 @@ def _estimate_stage_seconds(
 
 
 def _estimate_model_seconds(lines: Sequence[EstimateLine], lane: ModelThroughput) -> Range:
-    """Return how long one model takes, given its limits on concurrent calls and calls a minute."""
+    """Return the duration for one model, given its limits on concurrency and calls per minute."""
     calls, tokens = (
         sum_ranges(line.calls for line in lines),
         sum_ranges(line.prompt_tokens + line.completion_tokens for line in lines),
@@ -236,16 +236,16 @@ def build_estimate(
     """Return an estimate built from lines.
 
     Args:
-        config: The config of what is estimated.
+        config: The config to estimate.
         assignments: The models that are asked.
         lines: The cost of each model in each role.
-        task: The task, or what is asked about, in words.
+        task: The task, or the subject of the questions, in words.
         source: The config's file, or the run's directory.
         samples: The number of samples, items or questions.
-        budget_usd: What is left of the budget; None without one.
+        budget_usd: The rest of the budget; None without one.
         now: The current time.
-        notes: What a reader must know about the figures.
-        to_pay: The samples that are paid for, if not all are.
+        notes: Remarks on the figures.
+        to_pay: The number of paid samples, if not all are paid for.
         setup: The setup of a run, which has a window of news.
         by_target: Samples for each stance target, if there are several.
     """
@@ -284,7 +284,7 @@ def _estimate_batches(
     lines: Sequence[EstimateLine],
     time_live: Callable[[Sequence[EstimateLine]], Range],
 ) -> BatchEstimate | None:
-    """Return the estimate of a run in batches; None for commands that ask live only."""
+    """Return the estimate of a run in batches; None for commands that only ask live."""
     if not isinstance(config, Config):
         return None
     models = (*asked.roles.values(), *asked.targets, *asked.judges)

@@ -1,4 +1,4 @@
-"""What asking the targets of a run that has ended will cost: the open questions are counted."""
+"""Estimates the cost of asking the targets of a finished run, by counting open questions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -44,7 +44,7 @@ RENDERED_QUESTIONS = 300
 def estimate_evaluation(
     run_dir: Path | str, *, targets: Sequence[str] = (), budget_usd: float | None = None
 ) -> CostEstimate:
-    """Return the cost of `evaluate` with the same arguments; nothing is asked or kept.
+    """Return the cost of `evaluate` with the same arguments, without sending or storing anything.
 
     Raises:
         RunStateError: there is no run, or some of its samples are unfinished.
@@ -62,7 +62,7 @@ def estimate_evaluation(
 
 
 def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) -> CostEstimate:
-    """Return the cost of running a detector on a run; nothing is asked or kept.
+    """Return the cost of running a detector on a run, without sending or storing anything.
 
     Raises:
         RunStateError: some of the run's samples are unfinished.
@@ -89,7 +89,7 @@ def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) 
 def _open_context(
     found: EvaluationPlan | DetectionPlan, targets: Sequence[TargetConfig]
 ) -> Iterator[RunContext]:
-    """Yield the context of a run that has ended.
+    """Yield the context of a finished run.
 
     Raises:
         RunStateError: some of its samples are unfinished.
@@ -155,7 +155,7 @@ def _target_line(
     assignments: RoleAssignments,
     past_calls: Sequence[CallUsage],
 ) -> EstimateLine:
-    """Return the cost of the questions left for a target, each about one sample."""
+    """Return the cost of a target's open questions, each about one sample."""
     left = iter_open_questions(run, target, lambda: _iter_chunks(run))
     first = list(islice(left, RENDERED_QUESTIONS))
     number = len(first) + sum(1 for _ in left)

@@ -1,4 +1,4 @@
-"""Records of earlier runs in the workspace: calls, how samples fared, what each one used."""
+"""Records of earlier runs in the workspace: calls, outcomes of samples, and usage per sample."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ MOST_CALLS = 300
 MOST_SAMPLES = 200
 """The most samples of earlier runs examined, newest runs first."""
 ENOUGH_SAMPLES = 3
-"""The fewest samples whose calls are a better guide than the graph."""
+"""The fewest samples from which calls are estimated instead of from the graph."""
 
 
 class _RequestShape(BaseModel):
@@ -45,7 +45,7 @@ class _RequestShape(BaseModel):
 
 
 class _RequestText(BaseModel):
-    """The parts of a kept request that show who was asked, and how much."""
+    """The parts of a stored request with the model asked and the length."""
 
     model_config = ConfigDict(extra="ignore")
     provider: str
@@ -73,7 +73,7 @@ OTHER_ROLES = (
     "target", "target_text", "paraphraser", "target_series", "target_utility", "utility_judge",
 )  # fmt: skip
 """Roles outside the team: targets asked for labels, for text and about series, the writer of twins,
-and the judges of what defences cost."""
+and the judges of the cost of defences."""
 
 
 def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
@@ -110,16 +110,16 @@ def read_usage(record: CallRecord) -> CallUsage:
 
 
 SAME_SETTINGS = ("pipeline", "label_batch", "arms")
-"""Settings under `run` that decide who is asked how often, whatever the samples are."""
+"""Settings under `run` that determine the number of calls by role, independent of the samples."""
 
 
 def load_past_runs(workspace: Workspace, task: str, run: RunConfig) -> PastRuns:
-    """Return how samples fared in the workspace's runs of a task, newest runs first.
+    """Return the results of samples in the workspace's runs of a task, newest runs first.
 
     Args:
-        workspace: Where the runs are.
+        workspace: The workspace with the runs.
         task: Name of the task.
-        run: The settings of the next run; a run that had others in `SAME_SETTINGS` is left out.
+        run: The settings of the next run; runs with other values of `SAME_SETTINGS` are left out.
     """
     calls: dict[RoleName, list[float]] = {role: [] for role in ROLES}
     arms: dict[Arm, list[int]] = {arm: [] for arm in ARM_TEXTS}
@@ -127,7 +127,7 @@ def load_past_runs(workspace: Workspace, task: str, run: RunConfig) -> PastRuns:
     for files, manifest in _iter_runs(workspace, task, run):
         if looked >= MOST_SAMPLES:
             break
-        with suppress(CoreEvalError):  # a damaged run tells nothing
+        with suppress(CoreEvalError):  # a damaged run has no usable data
             number = _count_role_calls(files, manifest, MOST_SAMPLES - looked, calls, arms)
             looked += number
             names += [manifest.run] if number else []
@@ -140,7 +140,7 @@ def _iter_runs(
     """Yield the runs of a task in which models were asked with such settings, newest first."""
     found = list[tuple[RunFiles, Manifest]]()
     for path in workspace.runs.glob("*/*/manifest.json"):
-        with suppress(CoreEvalError, ValidationError):  # of another version
+        with suppress(CoreEvalError, ValidationError):  # from another version
             manifest = read_manifest(path)
             files = RunFiles(path.parent)
             if manifest.task == task and list_model_roles(manifest) and _is_alike(files, run):
@@ -149,7 +149,7 @@ def _iter_runs(
 
 
 def _is_alike(files: RunFiles, run: RunConfig) -> bool:
-    """Return whether a run asked its models in the same way as a next run will."""
+    """Return whether a run asked its models in the same way as the next run."""
     before = load_config(files.config).run
     return all(getattr(before, name) == getattr(run, name) for name in SAME_SETTINGS)
 
@@ -187,7 +187,7 @@ def _count_role_calls(
 
 
 def _iter_complete_samples(store: RunStore) -> Iterator[SampleResult]:
-    """Yield the samples that went through the whole run: none that failed or were kept."""
+    """Yield the samples that were fully processed: neither failed nor kept."""
     for ended in store.sample_results():
         if ended.result.outcome != "failed" and ended.result.kept_from is None:
             yield ended
@@ -223,7 +223,7 @@ BySample = list[Mapping[RolePair, Usage]]
 
 @dataclass(frozen=True, kw_only=True)
 class RunUsage:
-    """The usage of a run per sample, and the part that was paid for now."""
+    """The usage of a run per sample, and the paid part."""
 
     by_sample: BySample
     by_train: BySample
@@ -291,7 +291,7 @@ class _UsageReader:
     def _of(self, sample_id: str, texts: int) -> Mapping[RolePair, Usage]:
         """Return the usage of a sample, with the given number of its texts put to targets.
 
-        Of a call that several samples share it has its part.
+        A call that several samples share is counted in equal parts.
         """
         used: dict[RolePair, Usage] = {}
         users = self._store.history.count_users(sample_id)

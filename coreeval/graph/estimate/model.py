@@ -1,6 +1,6 @@
-"""An estimate as a value: ranges of calls, tokens, money and time, and where each was taken from.
+"""Estimates as values: ranges of calls, tokens, money and time, each with its basis.
 
-It is kept in the workspace, read again, and compared with what a run cost.
+An estimate is stored in the workspace, and compared with the actual cost of a run.
 """
 
 import statistics
@@ -18,11 +18,11 @@ from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
 SLACK = 0.1
-"""The smallest share by which a mean may be off for samples outside its data."""
+"""The smallest assumed relative error of a mean for other samples."""
 
 
 class Range(Value):
-    """The lowest, the likely and the highest value, none of them negative."""
+    """The lowest, the likely and the highest value; none is negative."""
 
     low: float
     likely: float
@@ -163,14 +163,14 @@ class BudgetFit(Value):
 
 
 class BatchEstimate(Value):
-    """What the same calls cost and take if they are sent in batches."""
+    """The cost and time of the same calls in batches."""
 
     usd: Range | None
     """Cost in US dollars; None if a model that is asked has no known price."""
     unpriced: tuple[str, ...]
-    """Models without a batch price, which are asked live."""
+    """The models without a batch price, which are asked live."""
     rounds: Range
-    """The number of rounds, each of which waits for the one before."""
+    """The number of rounds, each of which waits for the previous one."""
     seconds: Range
 
 
@@ -186,7 +186,7 @@ class PreviewCost(Value):
 
 
 class NewsDefect(Value):
-    """Why there is no news for a run, and what to do."""
+    """The reason that there is no news for a run, and what to do."""
 
     message: str
     to_do: str
@@ -215,14 +215,15 @@ class CostEstimate(Value):
     totals: EstimateTotals
     seconds: Range
     batch: BatchEstimate | None = None
-    """None if no model that is asked has a batch price, or there are no batches for the command."""
+    """The estimate in batches; None if no model has a batch price or the command has no batches."""
     concurrency: int
     unpriced: tuple[UnpricedModel, ...] = ()
     budget: BudgetFit | None = None
     preview: PreviewCost | None = None
     notes: tuple[str, ...] = ()
     missing_news: NewsDefect | None = None
-    """Why a run would be refused for its news; None if it has some, or asks a remote backend."""
+    """The reason that a run would be refused for lack of news; None if there is some or a remote
+    backend."""
 
 
 def sum_lines(lines: tuple[EstimateLine, ...]) -> EstimateTotals:
@@ -306,13 +307,13 @@ class EstimateError(Value):
 
     misses: tuple[MeasureError, ...]
     known_calls: int
-    """Calls without cost because they had been answered before: the estimate paid for them."""
+    """Calls without cost because they were already answered; the estimate includes their cost."""
 
 
 def measure_error(estimate: CostEstimate, cost: Cost) -> EstimateError:
-    """Return the error of an estimate, compared with what the run paid for.
+    """Return the error of an estimate compared with the paid usage of the run.
 
-    The cost is left out if it was not known before or is not known now.
+    The cost is left out if it was or is not known.
     """
     totals = estimate.totals
     pairs: list[tuple[Measure, Range | None, float | None]] = [

@@ -1,4 +1,4 @@
-"""What NumLeak will cost: questions about series, and scoring answers given under defences."""
+"""Estimates NumLeak: questions about series, and scoring answers given under defences."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -38,7 +38,7 @@ SERIES_ANSWERS = between(200, 1000, 4000)
 
 
 def estimate_numleak(plan: NumleakPlan, *, now: Clock = utc_now) -> CostEstimate:
-    """Return the cost of asking everything in a plan; nothing is asked or kept.
+    """Return the cost of all questions in a plan, without sending or storing anything.
 
     Raises:
         ConfigError: the file of prices cannot be used.

@@ -31,7 +31,7 @@ class PastFigures:
     """The share of samples that are short enough to be reworded."""
 
     def calls(self, role: RoleName) -> KnownRange:
-        """Return how often a role is called for one sample."""
+        """Return the number of calls of a role for one sample."""
         counts = self.earlier.calls[role]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
@@ -39,18 +39,18 @@ class PastFigures:
         return KnownRange(range=stated, basis=STATED_BASIS)
 
     def questions(self, templates: int) -> KnownRange:
-        """Return how often a target is asked about a sample: once per arm and template."""
+        """Return the number of questions to a target about a sample: one per arm and template."""
         arms = self.arms()
         return arms.model_copy(update={"range": arms.range.times(templates)})
 
     def rewordings(self, role: RoleName) -> KnownRange:
-        """Return how often a role is called for one train item."""
+        """Return the number of calls of a role for one train item."""
         if role == "label_judge":
             return KnownRange(range=REWORDING_CALLS[role] * REPEATED_QUESTIONS, basis=STATED_BASIS)
         return self.calls(role)
 
     def share(self, arm: Arm) -> KnownRange:
-        """Return the probability that an arm has a sample."""
+        """Return the probability that a sample is in an arm."""
         if arm == "semantic" and arm not in self.run.arms:
             return KnownRange(range=exactly(0), basis=STATED_BASIS)
         counts = self.earlier.arms[arm]

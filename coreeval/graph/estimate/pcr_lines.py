@@ -1,4 +1,4 @@
-"""What PCR will cost: questions about items, or rewording and questions about both splits."""
+"""Estimates PCR: questions about items, or rewording and questions about both splits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -33,12 +33,12 @@ from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.formatting import format_quantity
 
 CHARACTERS_PER_WIDE = 4
-"""Latin letters that one other character counts as if no call of the model was recorded: as many as
-make a token. Assumed; the first recorded calls replace it."""
+"""The number of Latin letters that one other character counts as, if no call of the model was
+recorded: one token's worth. Assumed; replaced by the first recorded calls."""
 
 
 def estimate_items(plan: ItemPlan, *, now: Clock = utc_now) -> CostEstimate:
-    """Return the cost of asking everything in a plan; nothing is asked or kept.
+    """Return the cost of all questions in a plan, without sending or storing anything.
 
     Raises:
         ConfigError: the file of prices cannot be used.

@@ -1,6 +1,6 @@
-"""Estimates from a few samples that are refreshed for real; their answers are kept and reused.
+"""Estimates from a few samples that are really refreshed; their answers are stored and reused.
 
-A bootstrap over those samples says what many more will use.
+A bootstrap over those samples gives the usage of many more.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ from coreeval.tools.workspace import RunFiles, command
 
 CONFIDENCE_LEVEL = 0.95
 BOOTSTRAP_DRAWS = 2000
-"""Bootstrap draws: another seed moves an end by about a fiftieth of the interval's width."""
+"""Bootstrap draws; another seed moves an end by about 1/50 of the interval's width."""
 FEWEST_SAMPLES = 2
 """The fewest samples for which a spread can be computed."""
 UsageTable = NDArray[np.float64]
@@ -60,10 +60,10 @@ UsageTable = NDArray[np.float64]
 def extrapolate(
     used: UsageTable, samples: int, *, seed: int, draws: int = BOOTSTRAP_DRAWS
 ) -> list[Range]:
-    """Return for each column the total that a number of further samples will use.
+    """Return the expected total of each column for a number of further samples.
 
-    The interval has two parts: the mean of the observed samples may be off (they are resampled
-    with replacement), and further samples of the same kind vary.
+    The interval covers two errors: that of the observed samples' mean (they are resampled with
+    replacement), and the variation of further samples of the same kind.
 
     Args:
         used: The observed usage; a single sample may be off by a factor of two.
@@ -76,7 +76,7 @@ def extrapolate(
     past_calls = len(used)
     chance = np.random.default_rng(seed)
     means = np.empty((draws, used.shape[1]))
-    for draw in range(draws):  # one at a time, so that memory does not grow with the samples
+    for draw in range(draws):  # one at a time, so memory does not grow with the samples
         means[draw] = used[chance.integers(0, past_calls, past_calls)].mean(axis=0)
     noise = chance.standard_normal((draws, 1)) * used.std(axis=0, ddof=1) * np.sqrt(samples)
     sums = np.maximum(means * samples + noise, 0.0)

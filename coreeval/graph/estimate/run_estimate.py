@@ -1,4 +1,4 @@
-"""Estimates a run without spending anything: what is here is counted, rendered and looked up."""
+"""Estimates a run free of charge, from local data, rendered prompts and earlier calls."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ def estimate(
     stale_after: str | None = None,
     now: Clock = utc_now,
 ) -> CostEstimate:
-    """Return the cost of a run, and keep the estimate in the workspace.
+    """Return the cost of a run, and store the estimate in the workspace.
 
     Args:
         config: The path of a YAML config, or a config in memory.
@@ -106,7 +106,7 @@ def estimate(
 
 
 def _find_missing_news(lab: PromptLab) -> NewsDefect | None:
-    """Return why the local news cannot serve a run; None if it can, or others are asked too."""
+    """Return why the local news is unusable for a run; None if usable or not the only source."""
     if any(backend != "local" for backend in lab.setup.config.knowledge.backends):
         return None
     try:
@@ -117,12 +117,12 @@ def _find_missing_news(lab: PromptLab) -> NewsDefect | None:
 
 
 def _find_reworded_share(task: Task, drawn: Sequence[Sample]) -> float:
-    """Return the share of samples that are short enough to be reworded; 1 if none is drawn."""
+    """Return the share of samples that are short enough to be reworded; 1 if none are drawn."""
     return 1 - sum(map(bool, (explain_length(task, each) for each in drawn))) / max(1, len(drawn))
 
 
 def _plan_batches(lab: PromptLab) -> RunConfig:
-    """Return the settings of a run, with single calls where its prompts rule batches out."""
+    """Return the settings of a run, with single calls if its prompts do not allow batches."""
     run = lab.setup.config.run
     if labels_in_batches(run, lab.setup.prompts, lab.setup.task):
         return run
@@ -217,7 +217,7 @@ def _control_lines(
     memory: PastFigures,
     sizes: Mapping[RoleName, PromptSize],
 ) -> list[EstimateLine]:
-    """Return the cost of writing the control arm: the steps after the news are repeated.
+    """Return the cost of the control arm, which repeats the steps after the news.
 
     For samples kept from a release, earlier steps are repeated too. Each new text is read by the
     label judge as often as by the fact judge.
@@ -252,7 +252,7 @@ EMBEDDED_TEXTS = (
     f"text, up to {MOST_RANKED} events, and up to {MOST_COMPARED} sentences of each event that is "
     "read"
 )
-"""What is sent to a provider of `knowledge.embeddings`."""
+"""The texts sent to a provider of `knowledge.embeddings`."""
 
 
 def _list_notes(

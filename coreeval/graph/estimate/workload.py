@@ -1,7 +1,7 @@
-"""How many samples there are, and how long the prompts of each role are.
+"""The number of samples, and the length of each role's prompts.
 
-A few samples are drawn by chance, always the same ones. Prompts are rendered for real, with rules
-in the roles before the one that is measured.
+A few samples are drawn at random with a fixed seed. Prompts are fully rendered, with rules in the
+roles before the measured one.
 """
 
 import random
@@ -42,24 +42,24 @@ from coreeval.tasks import ALL_TARGETS
 from coreeval.tools.stores.call_records import canonical_json
 
 DRAWN_SAMPLES = 40
-"""Samples that are drawn; prompts are rendered for the first few that reach a role."""
+"""The number of samples to draw; prompts are rendered for the first few that reach a role."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleCount:
-    """The number of samples in a benchmark, by what a run does with them."""
+    """The number of samples in a benchmark, by their treatment in a run."""
 
     samples: int
     kept: int = 0
-    """Samples kept from the previous release: no role is asked about them."""
+    """Samples kept from the previous release, about which no role is asked."""
     train: int = 0
-    """Items of the train split that are drawn for PCR."""
+    """Items of the train split drawn for PCR."""
     by_target: dict[str, int]
     """Samples per stance target, if there are several."""
     drawn: tuple[Sample, ...]
     """A draw from the samples that are not kept; empty if the benchmark is not on this machine."""
     notes: tuple[str, ...] = ()
-    """What to tell about the count."""
+    """Notes on the count."""
 
     @property
     def refresh_count(self) -> int:
@@ -75,7 +75,7 @@ def count_samples(
     subset: Subset | None = None,
     rows: int | None = None,
 ) -> SampleCount:
-    """Count the samples that a run would take and draw some of them; download nothing.
+    """Count the samples that a run would take and draw some, without downloading.
 
     Args:
         setup: The setup built from the config.
@@ -126,7 +126,7 @@ def _iter_chosen(setup: Setup, limit: int | None, subset: Subset | None) -> Iter
 
 
 def _compare_rows(there: int, limit: int | None, rows: int | None) -> Iterator[str]:
-    """Yield a note if more samples were asked for than there are."""
+    """Yield a note if more samples were requested than there are."""
     if rows and rows < there:
         raise UsageError(
             f"the benchmark has {there:,} samples, more than {rows:,}",
@@ -164,9 +164,9 @@ def _count_on_hub(setup: Setup, limit: int | None) -> SampleCount:
 
 
 MEASURED_SAMPLES = 8
-"""Samples for which the prompt of each role is rendered."""
+"""The number of samples for which each role's prompt is rendered."""
 FIRST_ROLES: Sequence[RoleName] = ("extractor", "label_judge")
-"""Roles that see only the sample and are never told to try again."""
+"""Roles that see only the sample and have no retries."""
 _ReadInput = Callable[[Sample], Awaitable[RoleInput | SkippedSample]]
 
 
@@ -179,7 +179,7 @@ class PromptSize:
     varied: KnownRange
     """Characters of the rest."""
     kind: TaskKind = "labels"
-    """Of the task that it asks about; longer answers are expected of some."""
+    """The kind of the task, since some kinds have longer answers."""
 
 
 def measure_prompt(messages: Sequence[Mapping[str, str]], schema: Mapping[str, object]) -> int:
@@ -192,7 +192,7 @@ def _length(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 async def measure_role(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) -> PromptSize:
-    """Return the length of a role's prompts on samples of the lab, or else on bundled ones."""
+    """Return the length of a role's prompts for samples of the lab, or else for bundled ones."""
     by_rules = item_kind(lab.setup.task).plain_text or role in FIRST_ROLES
     if drawn and by_rules and (shown := await _collect_requests(lab, role, drawn)):
         return _summarize_sizes(role, shown, "the benchmark")
@@ -203,9 +203,9 @@ async def measure_role(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) 
 
 
 def _add_items(size: PromptSize, task: Task, drawn: Sequence[Sample]) -> PromptSize:
-    """Return the length of prompts that show an item beside what those of the demo show.
+    """Return the length of prompts that show an item in addition to the demo's prompts.
 
-    Rules write and judge no items, so that prompts about them cannot be rendered before a run.
+    Rules do not write or judge items, so prompts about them cannot be rendered before a run.
     """
     items = [len(to_prompt_json(item_data(task, sample))) for sample in drawn]
     basis = FigureBasis(origin="of the bundled demo, with items of the benchmark", n=len(items))

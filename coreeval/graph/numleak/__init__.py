@@ -1,1 +1,1 @@
-"""Asking targets about dated series: what is asked, what it costs, and the asking."""
+"""Plans and asks questions to targets about dated series."""

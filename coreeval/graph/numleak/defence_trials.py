@@ -1,4 +1,4 @@
-"""Asks ordinary questions under each defence, and has the answers judged."""
+"""Asks ordinary questions under each defence, and has judges score the answers."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class UtilityPlan:
     judge: ModelConfig
     second_judge: ModelConfig | None
     again: frozenset[UtilityKey]
-    """The answers, for every target, that the second judge scores too."""
+    """The number of answers per target that the second judge scores too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class DefenceTrial:
 
 
 def open_defence_trial(asked: NumleakConfig, *, seed: int) -> DefenceTrial | None:
-    """Return how a config's defences are tried; None if it has none.
+    """Return the trials of a config's defences; None if it has none.
 
     Raises:
         ConfigError: the file of a defence, of an ending or of the questions cannot be used.
@@ -155,7 +155,7 @@ async def _score_answers(
     questions: Sequence[OrdinaryQuestion],
     said: Mapping[OrdinaryQuestion, TextAnswer],
 ) -> dict[OrdinaryQuestion, UtilityScore]:
-    """Have answers scored; truncated ones are skipped, and an empty one is not helpful."""
+    """Have answers scored; truncated answers are skipped, and an empty answer is not helpful."""
     shown = {one: one.exhibit(said[one].text) for one in questions if said[one].kind != "truncated"}
     exhibits = [*dict.fromkeys(each for each in shown.values() if each.answer.strip())]
     if judge.is_rule_based:

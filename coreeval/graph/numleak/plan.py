@@ -1,7 +1,7 @@
-"""From a config to what would be asked about series, checked as far as that is free.
+"""Builds the plan of a config's questions about series, with all checks that are free.
 
-The series are opened, with the others of their families as far as they are needed. A description
-or a chain of thought gets more tokens than a number.
+The series are opened, and other series of their families if needed. Descriptions and chains of
+thought get more tokens than numbers.
 """
 
 from collections import defaultdict
@@ -40,7 +40,7 @@ from coreeval.tools.workspace import Workspace, series_payer, workspace_for
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesSet:
-    """All series that the questions are about."""
+    """All series in the questions."""
 
     series: tuple[Series, ...]
     """The series that the config names, with families split into their members."""
@@ -88,7 +88,7 @@ def open_series_set(asked: NumleakConfig, *, base: Path, cache: Path) -> SeriesS
 
 
 def _iter_relatives(series: Iterable[Series]) -> Iterator[str]:
-    """Yield the built-in series of the same families that are not already asked about."""
+    """Yield the other built-in series of the same families."""
     there = {one.definition.id for one in series}
     families = {one.definition.family for one in series if one.definition.family}
     for one in list_definitions():
@@ -126,12 +126,11 @@ class TargetAudit:
 
     target: TargetConfig
     cutoff: date | None
-    """The last day of its training data; None if it is not known."""
+    """The last day of its training data; None if unknown."""
     asked: tuple[SeriesQuestionSet, ...]
     """Questions about each series, then about its siblings."""
     judged: UtilityPlan | None = None
-    """Additional questions whose answers judges score; None if defences are not tried or not
-    judged."""
+    """Additional questions, scored by judges; None if defences are not tried or not judged."""
 
     @property
     def questions(self) -> int:
@@ -142,7 +141,7 @@ class TargetAudit:
 
 @dataclass(frozen=True, kw_only=True)
 class NumleakPlan:
-    """The targets, and the questions about series that each of them is asked."""
+    """The targets, and the questions about series for each one."""
 
     source: Path
     """Path of the config file."""
@@ -214,7 +213,7 @@ def iter_notes(universe: SeriesSet, audits: Sequence[TargetAudit]) -> Iterator[s
 def build_numleak_plan(
     path: Path, *, overrides: Sequence[str], now: Clock = utc_now
 ) -> NumleakPlan:
-    """Return the plan of what a config asks for; missing series are downloaded.
+    """Return the plan of a config's questions; missing series are downloaded.
 
     Args:
         path: The YAML config, of NumLeak alone or of a run.
@@ -279,10 +278,10 @@ def plan_run_audits(
 
     Args:
         config: The config of the run.
-        targets: Those that are asked.
-        source: Its file; relative paths are resolved against its folder.
-        workspace: Keeps downloaded series.
-        today: The day on which questions are asked.
+        targets: The targets to ask.
+        source: The config's file; relative paths are resolved against its folder.
+        workspace: The workspace, which keeps downloaded series.
+        today: The day of the questions.
 
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
@@ -312,7 +311,7 @@ def load_signals(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:
     """Return the user's own signals; their paths are relative to `base`.
 
     Raises:
-        DatasetError: one cannot be read, or has no row that can be used.
+        DatasetError: one cannot be read, or has no usable row.
     """
     return tuple(read_signal(base / path, name) for name, path in asked.signals.items())
 
@@ -396,7 +395,7 @@ def _list_questions(
 
 
 PROSE_ROLE: Final = "target_series_prose"
-"""Role under which calls are recorded if their answers are more than a number."""
+"""Role under which calls are recorded if their answers are longer than a number."""
 
 
 def find_question_role(room: int) -> str:

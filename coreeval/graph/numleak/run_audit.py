@@ -1,4 +1,4 @@
-"""The audit of a run: its targets are asked once, and the report counts what they said."""
+"""Audits a run: asks its targets once, and counts their answers for the report."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -33,11 +33,11 @@ AUDIT_STAGE = "numleak"
 async def audit_series(run: RunContext) -> list[str]:
     """Ask the run's targets about the series of its config; return the targets that were asked.
 
-    A target's file is written only when complete; a target that has a file is not asked.
+    A target's file is written only when complete; a target with a file is not asked again.
 
     Raises:
-        CoreEvalError: a series cannot be opened, a target cannot be used, or left questions without
-            an answer.
+        CoreEvalError: a series cannot be opened, or a target cannot be used or left questions
+            unanswered.
     """
     if not run.series_targets:
         return []
@@ -54,7 +54,7 @@ async def audit_series(run: RunContext) -> list[str]:
 
 
 def list_run_audits(run: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
-    """Return the series of a run, and the questions to each target that it audits.
+    """Return the series of a run, and the questions to each audited target.
 
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
@@ -123,7 +123,7 @@ def audit_answers(run: RunContext) -> dict[str, Any] | None:
 
 
 async def _ask_targets(run: RunContext) -> None:
-    """Ask each target once; what waits for a batch is asked again in the next pass."""
+    """Ask each target once; questions waiting for a batch are asked again in the next pass."""
     universe, audits = await asyncio.to_thread(list_run_audits, run)
     files = list_reply_files(run, run.config.models.targets)
     async with open_run_campaign(run, AUDIT_STAGE) as campaign:
@@ -138,7 +138,7 @@ async def _ask_targets(run: RunContext) -> None:
 
 
 def _finish_audit(run: RunContext) -> dict[str, Any]:
-    """Note that the stage is done, and what it found out; return that."""
+    """Record that the stage is done, and return its findings."""
     universe, audits = list_run_audits(run)
     files = list_reply_files(run, run.config.models.targets)
     asked = [files[audit.target.model] for audit in audits]
@@ -154,7 +154,7 @@ def _finish_audit(run: RunContext) -> dict[str, Any]:
 async def _audit_target(
     run: RunContext, campaign: Campaign, audit: TargetAudit, universe: SeriesSet, file: Path
 ) -> None:
-    """Ask one target about series, and save the answers once all have been given."""
+    """Ask one target about series, and save the answers once all are complete."""
     async with _record_calls(run, audit, 0):
         replies = await ask_series(
             campaign, audit, universe.all, seed=run.config.run.seed, stage=AUDIT_STAGE

@@ -1,7 +1,7 @@
-"""Asks the questions of an audit: a model through the call store, a persona in place.
+"""Asks the questions of an audit: models through the call store, personas directly.
 
-Log-probabilities are asked for as long as a target takes such requests; then it is asked plainly.
-A stop or a kill costs what is in flight.
+Log-probabilities are requested as long as a target accepts such requests. A stop or a kill loses
+only the calls in progress.
 """
 
 import asyncio
@@ -215,7 +215,7 @@ def _find_persona_refusal(persona: str, question: SeriesQuestion) -> str | None:
 
 
 def _cut_series(series: Series, cutoff: date | None) -> Series:
-    """Return a series as it was published on the last day that a persona knows."""
+    """Return a series in its version of the last day that a persona knows."""
     return series if cutoff is None else replace(series, values=series.available_on(cutoff))
 
 

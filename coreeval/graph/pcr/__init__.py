@@ -1,1 +1,1 @@
-"""PCR: asking about items of a benchmark, and the train and test split of a run."""
+"""PCR: questions about items of a benchmark, or about the train and test splits of a run."""

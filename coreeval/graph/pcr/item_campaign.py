@@ -1,7 +1,7 @@
-"""PCR over a benchmark of items: two of its splits, asked about as they are and modified.
+"""PCR on a benchmark of items: questions about the original and modified items of two splits.
 
-A plan is checked as far as that is free; nothing is spent on it. Asking goes through the call
-store: a stop or a kill costs what is in flight.
+Building a plan makes all checks that are free. Answers go to the call store, so a stop or a kill
+loses only the calls in progress.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ ITEM_ROLE, PARAPHRASE_ROLE = "target_text", "paraphraser"
 
 @dataclass(frozen=True, kw_only=True)
 class ItemPlan:
-    """The items and the targets that are asked, and how answers are compared."""
+    """The items, the targets, and the comparison of answers."""
 
     source: Path
     """Path of the config file."""
@@ -70,7 +70,7 @@ class ItemPlan:
 
     @property
     def items(self) -> int:
-        """Return the number of items that are asked about, or may be."""
+        """Return the number of items to ask about, or its upper bound."""
         if self.twins:
             return sum(len(each.pairs) for each in self.twins)
         return sum(len(each.items) for each in self.drawn)
@@ -82,14 +82,14 @@ class ItemPlan:
 
     @property
     def models(self) -> list[ModelConfig]:
-        """Return the models that are asked anything."""
+        """Return all models to ask."""
         rewriter = self.config.models.rewriter
         writes = self.modification == PARAPHRASE and rewriter is not None
         return [*self.config.models.targets, *([rewriter] if rewriter and writes else [])]
 
 
 def build_item_plan(path: Path, *, overrides: Sequence[str], settings: PcrSettings) -> ItemPlan:
-    """Return the plan of what a config asks for.
+    """Return the plan of a config's questions.
 
     Args:
         path: The YAML config.
@@ -234,7 +234,7 @@ def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
 async def ask_item_answers(
     campaign: Campaign, client: ModelClient, twins: Sequence[Twins]
 ) -> Answers:
-    """Ask a target about all items and their twins; identical texts are asked once."""
+    """Ask a target about all items and their twins; identical texts are asked only once."""
 
     async def ask(text: str) -> ItemAnswer:
         said = await ask_text(client, [{"role": "user", "content": text}])

@@ -1,6 +1,6 @@
-"""Rewords the drawn items of the train split as samples are reworded.
+"""Rewords the drawn items of the train split in the same way as samples.
 
-Rewording has no checkpoint: an item that was in flight when the run stopped begins again, over the
+Rewording has no checkpoints: an item in progress when the run stopped starts again, using the
 stored calls.
 """
 
@@ -38,10 +38,10 @@ TRACED_AS = "reword train item"
 
 
 async def reword_train(run: RunContext) -> None:
-    """Bring every drawn item to its end; return early if the run is told to stop.
+    """Reword every drawn item; return early if the run is told to stop.
 
     Raises:
-        CoreEvalError: something that no item could survive, such as a refused key.
+        CoreEvalError: an error that affects all items, such as a rejected key.
     """
     pending, counts = await asyncio.to_thread(_open_items, run)
     if not pending:
@@ -92,7 +92,7 @@ class _ItemThreads:
     in_flight: InFlight
 
     async def reword(self, item_id: str, rank: int) -> TrainEnd | None:
-        """Run one item and commit its end; return None if it stays open."""
+        """Run one item and commit its outcome; return None if it stays open."""
         RANK.set(rank)
         try:
             end = await self._end(item_id)
@@ -121,7 +121,7 @@ class _ItemThreads:
 
 
 def build_train_end(state: SampleState) -> TrainEnd:
-    """Return the end of an item from the last state of its thread."""
+    """Return the outcome of an item from the last state of its thread."""
     status = state.get("semantic_status", "unchanged")
     said = [verdict["reason"] for verdict in state.get("verdicts", ()) if not verdict["passed"]]
     reason = state.get("reason", "") if status == "policy" else (said or [""])[-1]

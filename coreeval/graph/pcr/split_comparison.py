@@ -1,4 +1,4 @@
-"""Compares the stored answers about the train split and the test split of a run."""
+"""Compares the stored answers about the train and test splits of a run."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

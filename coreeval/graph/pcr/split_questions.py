@@ -1,4 +1,4 @@
-"""Questions to targets about the items of both splits that PCR compares."""
+"""Asks targets about the items of both splits that PCR compares."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from coreeval.runs.arms import original_fields, semantic_fields
 from coreeval.tools.stores.run_tables import SampleResult
 
 MOST_TEST_SAMPLES = 5000
-"""The most reworded test items that are compared: with ten times the usual number of train items,
-more of them narrow the interval of a difference by less than a twentieth of its width."""
+"""The most reworded test items to compare. Even with ten times the usual number of train items,
+more test items would narrow the interval of a difference by less than a twentieth of its width."""
 
 
 def list_reworded_test(run: RunContext) -> list[SampleResult]:
@@ -43,13 +43,13 @@ def iter_split_chunks(run: RunContext) -> Iterator[Chunk]:
 
 
 async def ask_about_splits(run: RunContext) -> list[str]:
-    """Reword items of the train split and ask the targets about them, where PCR is to be measured.
+    """If PCR is to be measured, reword items of the train split and ask the targets about them.
 
-    Without a target to compare nothing is reworded. Returns the targets that were asked.
+    Without a target to compare, nothing is reworded. Returns the targets that were asked.
 
     Raises:
-        CoreEvalError: what no item could survive; a target that cannot be used, or that left
-            questions without an answer.
+        CoreEvalError: an error affects all items, or a target cannot be used or left questions
+            unanswered.
     """
     if not run.pcr_targets:
         return []

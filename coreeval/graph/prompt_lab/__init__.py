@@ -1,1 +1,1 @@
-"""The prompt lab: what one role is shown for a sample, and what a model makes of it."""
+"""The prompt lab: the prompt of one role for a sample, and the answers of models."""

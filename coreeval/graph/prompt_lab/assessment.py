@@ -1,4 +1,4 @@
-"""What code makes of a role's answer: the checks that follow it in the graph, and one line."""
+"""Assesses a role's answer with the graph's checks, and summarises it in one line."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,8 +49,8 @@ def assess_answer(situation: RoleInput, answer: Value, said: str, setup: Setup) 
 
     Args:
         situation: The input of the role.
-        answer: The role's answer, parsed from the model's words.
-        said: The model's words.
+        answer: The role's answer, parsed from the model's text.
+        said: The model's text.
         setup: The window that evidence must come from, and the rules about real people.
     """
     return _ASSESSORS[situation.role](
@@ -124,7 +124,7 @@ def _iter_absent(raw: Extraction, fields: Fields) -> Iterator[CheckFinding]:
 def _iter_missed_locks(
     raw: Extraction, clean: Extraction, fields: Fields
 ) -> Iterator[CheckFinding]:
-    """Yield a finding for each text that code locks but the model did not."""
+    """Yield a finding for each text that code locks but the model did not lock."""
     given = {(one.field, find_span(fields.get(one.field, ""), one.span)) for one in raw.locked}
     for lock in clean.locked:
         if (lock.field, lock.span) not in given:
@@ -199,7 +199,7 @@ def assess_label(situation: RoleInput, fields: Fields, verdict: LabelVerdict) ->
 
 
 def build_request(situation: RoleInput) -> CompositionRequest:
-    """Return the request that a composer was given."""
+    """Return the composer's request."""
     request = situation.given["request"]
     assert isinstance(request, CompositionRequest)
     return request

@@ -1,4 +1,4 @@
-"""What the prompt lab works on: a config, the bundled demo or a run, and the samples to look at."""
+"""The inputs of the prompt lab: a config, the bundled demo or a run, and its samples."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -31,14 +31,14 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 
 BUILT_IN = "built-in"
-"""Stands for the package's prompts in place of a folder."""
+"""The name of the package's prompts, in place of a folder."""
 MOST_SAMPLES = 200
-"""Samples without a call of the role after which the search for more ends."""
+"""The number of samples without a call of the role after which the search ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptLab:
-    """A benchmark with its news and prompts, and the store that keeps answers."""
+    """A benchmark with its news and prompts, and the call store."""
 
     setup: Setup
     config: Path
@@ -57,7 +57,7 @@ class RoleInputs:
 
 
 def open_lab(config: ConfigLike, overrides: Sequence[str] = ()) -> PromptLab:
-    """Read a config; keys come from the environment or the `.env` beside it.
+    """Read a config; keys come from the environment or the `.env` in its folder.
 
     Raises:
         UsageError: the config, its task or its prompts cannot be used.
@@ -77,7 +77,7 @@ def open_bundled_lab(task: str) -> Iterator[PromptLab]:
         UsageError: the task does not exist, or is one of the user's own.
     """
     if task not in DATASETS:
-        load_task(task)  # says what is wrong with the name
+        load_task(task)  # reports what is wrong with the name
         raise UsageError(
             f"there are no bundled samples for the task {task}", hint="name a config: --config"
         )
@@ -87,11 +87,11 @@ def open_bundled_lab(task: str) -> Iterator[PromptLab]:
 
 
 def open_run_lab(run: Path) -> PromptLab:
-    """Return the lab that a run was made with, its clock included.
+    """Return the lab of a run, including its clock.
 
     Raises:
         RunStateError: there is no run.
-        ConfigError: it has lost its config.
+        ConfigError: its config is missing.
     """
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
@@ -103,7 +103,7 @@ def open_run_lab(run: Path) -> PromptLab:
 
 
 def use_prompts(lab: PromptLab, folder: str | None) -> PromptLab:
-    """Return the lab with the prompts of a folder, or unchanged if no folder is named."""
+    """Return the lab with the prompts of a folder, or unchanged if no folder is given."""
     if folder is None:
         return lab
     return replace(lab, setup=replace(lab.setup, prompts=load_prompt_folder(folder)))

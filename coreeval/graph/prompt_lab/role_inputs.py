@@ -1,11 +1,11 @@
-"""What a role is given for a sample.
+"""Finds the input of a role for a sample.
 
 Inputs come from the records of a run, or from a dry run with rules in the other roles.
 
-In a run, the last attempt at a sample counts.
+In a run, the last attempt at a sample is used.
 
-The call of a role is caught before it is made, with its arguments; its messages and the schema of
-the answer are those that would be sent.
+The call of a role is intercepted with its arguments; its messages and answer schema are those that
+would be sent.
 """
 
 import difflib
@@ -84,7 +84,7 @@ class SkippedSample:
 
 
 class RoleReached(Exception):
-    """The stand-in was called instead of the role."""
+    """Raised by the stand-in when it is called instead of the role."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         super().__init__("the role was reached")
@@ -127,7 +127,7 @@ def parse_role(name: str) -> RoleName:
 
 
 def suggest_names(word: str, known: Sequence[str]) -> str:
-    """Return a hint with the nearest known word, or with the first few if none is near.
+    """Return a hint with the most similar known word, or with the first few if none is similar.
 
     Sample ids share a long prefix, so an id with the same last part is preferred.
     """
@@ -162,7 +162,7 @@ class RoleRequest:
 
 
 class _RequestCaught(Exception):
-    """The role made its request; nobody answers it."""
+    """Raised when the role made its request, which is not answered."""
 
     def __init__(self, shown: RoleRequest) -> None:
         super().__init__("the role has asked")
@@ -179,7 +179,7 @@ class _CatchingClient:
         *,
         check: Callable[[T], None] = accept_any,
     ) -> T:
-        """Raise the question."""
+        """Raise the request."""
         said = tuple(dict(message) for message in messages)
         raise _RequestCaught(
             RoleRequest(messages=said, schema_name=output_schema.name, schema=output_schema.schema)
@@ -190,7 +190,7 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
     """Return the role's request in a situation.
 
     Raises:
-        UsageError: it would ask nothing, for example because there is no news.
+        UsageError: the role would ask nothing, for example because there is no news.
     """
     observer = cast(ModelClient, _CatchingClient())
     player = situation.player(situation.task, observer, prompts)
@@ -249,7 +249,7 @@ class RecordedInputs:
                 find_team=lambda sample: TaskTeam(
                     task=load_sample_task(setup, sample), team=self._team
                 ),
-                knowledge=cast(KnowledgeSource, None),  # no node that asks a role looks for news
+                knowledge=cast(KnowledgeSource, None),  # no role's node searches for news
                 retrieve=_stay_silent,
                 window=setup.window,
                 store=store,
@@ -302,7 +302,7 @@ class RecordedInputs:
 
 
 async def _stay_silent(*_values: object, **_named: object) -> Any:  # noqa: ANN401 - for any of them
-    """Return nothing, in place of the other role in the one node that asks two."""
+    """Return nothing, as a substitute for the other role in the node that asks two roles."""
 
 
 def _restore_state(sample: Sample, steps: Sequence[StepRecord]) -> SampleState:
@@ -316,8 +316,8 @@ PARALLEL_UPDATES: Mapping[RoleName, tuple[str, SampleUpdate]] = {
     "rewriter": ("retrieve", SampleUpdate(route=END)),
     "replacer": ("judge_semantic", SampleUpdate()),
 }
-"""The node that runs beside a role's own, and a substitute for its result: nothing, such as a
-search for news, may be in flight when the graph is stopped."""
+"""The node parallel to a role's own node, with a substitute for its result, so that nothing, such
+as a search for news, is in progress when the graph is stopped."""
 
 
 class FirstRoleInputs:
@@ -343,7 +343,7 @@ class DryRun:
         setup: The benchmark and its news; its models are ignored.
         role: The role whose first call is captured.
         config: The file from which the setup was read.
-        workspace: Holds the search index of the news, or receives it.
+        workspace: The workspace with the search index of the news; it is created if missing.
     """
 
     def __init__(self, setup: Setup, role: RoleName, config: Path, workspace: Workspace) -> None:
@@ -375,7 +375,7 @@ class DryRun:
                 given=reached.given,
                 player=llm_roles(self._setup.config.run, task)[self._role],
             )
-        if "outcome" not in ended:  # the rewriter has nothing to reword, and its run ends there
+        if "outcome" not in ended:  # the rewriter has nothing to reword, so its run ends there
             why = f"with rules, the role is not asked: {ended['verdicts'][-1]['reason']}"
             return SkippedSample(sample_id=sample.id, reason=why)
         why = (

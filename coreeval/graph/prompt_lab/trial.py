@@ -1,6 +1,6 @@
-"""Asks models for one role's answer to given inputs, and compares models and wordings.
+"""Asks models for one role's answers to given inputs, and compares models and prompts.
 
-A command line names the variants: models and prompt folders.
+The variants are models and prompt folders from the command line.
 """
 
 import asyncio
@@ -53,12 +53,12 @@ class PromptTrial:
     """The result of one variant on one input."""
 
     said: str
-    """The model's last words, unchanged."""
+    """The model's last text, unchanged."""
     calls: tuple[CallRef, ...]
     answer: Value | None = None
     """The answer; None if there was no valid one."""
     error: str = ""
-    """The reason that there is no valid answer, or no verdict of the judges; empty otherwise."""
+    """The reason that there is no valid answer or no verdict of the judges; empty otherwise."""
     looked: Assessment | None = None
     judged: Mapping[str, Assessment] = field(default_factory=dict)
     """The judges' assessments of a composed text, if they were asked."""
@@ -71,9 +71,9 @@ class TrialTotals:
     samples: int
     valid: int
     clean: int
-    """Valid answers in which neither code nor a judge found a defect."""
+    """The number of valid answers without a defect found by code or a judge."""
     asked: int
-    """Calls that were sent now; the others were answered from the call store."""
+    """The number of calls sent now; the others were answered from the call store."""
     known: int
     prompt_tokens: int
     completion_tokens: int
@@ -94,9 +94,9 @@ async def run_trials(
     """Return for each variant a trial of each situation.
 
     Args:
-        lab: Keeps the answers and names the judges.
+        lab: The lab, which stores the answers and has the judges.
         situations: The role's inputs.
-        variants: The models to ask, each with its wording.
+        variants: The models to ask, each with its prompts.
         judge: Whether the lab's own judges judge composed texts.
 
     Raises:
@@ -125,7 +125,7 @@ async def run_trials(
 
 
 def _first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the error to report: one that the user can fix if there is any, else the first."""
+    """Return the error to report: one that the user can fix, or else the first."""
     meant = (each for each in several.exceptions if isinstance(each, CoreEvalError))
     return next(meant, several.exceptions[0])
 
@@ -171,7 +171,7 @@ class _TrialRunner:
     async def _judge(
         self, situation: RoleInput, written: Composition
     ) -> tuple[dict[str, Assessment], str]:
-        """Put a composed text to both judges; return the reason if one of them gave no verdict."""
+        """Have both judges assess a composed text; return the reason if one gave no verdict."""
         if not self.judge:
             return {}, ""
         try:
@@ -196,7 +196,7 @@ class _TrialRunner:
         }
 
     def _own_player(self, role: RoleName, situation: RoleInput) -> Any:  # noqa: ANN401 - as above
-        """Return a judge with the lab's own model and wording, the same for all variants."""
+        """Return a judge with the lab's own model and prompts, the same for all variants."""
         setup = self.lab.setup
         return self._player(role, setup.config.models.for_role(role), setup.prompts, situation)
 
@@ -228,7 +228,7 @@ def _iter_failed_checks(trial: PromptTrial) -> Iterator[str]:
 def list_variants(
     lab: PromptLab, role: RoleName, models: Sequence[str], folders: Sequence[str]
 ) -> list[PromptVariant]:
-    """Return each model with each wording; the config's own if none is named.
+    """Return each model with each prompt folder; by default the config's.
 
     Raises:
         UsageError: a model is played by rules, or is not valid.
@@ -251,7 +251,7 @@ def list_variants(
 
 
 def parse_model(text: str, usual: ModelConfig) -> ModelConfig:
-    """Return a model from `provider:name`, with the usual settings, or from a whole mapping.
+    """Return a model from `provider:name` with default settings, or from a mapping.
 
     Raises:
         UsageError: it is neither, or contains something that looks like a credential.
