@@ -1,6 +1,6 @@
-"""One YAML file becomes one frozen, checked value; nothing below it reads files or flags.
+"""A YAML file becomes one frozen, checked value; code below this package reads no files or flags.
 
-Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
+Unknown keys are errors that suggest the nearest known key. Secrets are never part of a config.
 """
 
 from coreeval.config.load import (

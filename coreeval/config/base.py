@@ -1,4 +1,4 @@
-"""What all sections of a config have in common: their numbers are finite and within bounds."""
+"""The base of all config sections: numbers are finite and within bounds."""
 
 import re
 from typing import Annotated, Final
@@ -8,14 +8,14 @@ from pydantic import AfterValidator, ConfigDict, Field
 from coreeval.schema import Value
 
 MOST: Final = 10**9
-"""The largest number of anything that a config may ask for; more would only fail later."""
+"""The largest number allowed in a config; larger ones would only fail later."""
 Count = Annotated[int, Field(ge=1, le=MOST)]
 CountOrZero = Annotated[int, Field(ge=0, le=MOST)]
 """A count that may be 0."""
 
 
 class Section(Value):
-    """Base of the sections of a config; JSON has no word for .nan and .inf."""
+    """Base of the sections of a config; JSON cannot represent .nan and .inf."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -25,10 +25,10 @@ _SPLIT = re.compile(r"\w+(?:\.\w+)*")
 
 
 def is_split_name(name: str) -> bool:
-    """Return whether a name can be that of a split: words with dots between them, not `all`.
+    """Return whether a name is valid for a split: words with dots between them, but not `all`.
 
-    These are the names that `datasets` takes; files and folders are named by them, so a name is
-    never a path.
+    `datasets` accepts these names. Files and folders are named after splits, so a name is never a
+    path.
     """
     return len(name) <= MOST_SPLIT_LETTERS and bool(_SPLIT.fullmatch(name)) and name != "all"
 

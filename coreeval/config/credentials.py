@@ -1,6 +1,6 @@
-"""What looks like a credential is refused in a config: a config is copied into runs and releases.
+"""Rejects likely credentials in a config, because configs are copied into runs and releases.
 
-Two rules; either is enough. They read plain data, before anything else looks at it.
+There are two rules; one match is enough. They are applied to plain data, before anything else.
 
 1. A key named like a credential: its last word is `password`, `secret`, `authorization`, `cookie`,
    `credentials`, `token`, `key` or the like, and it holds a text or a number. Names that models

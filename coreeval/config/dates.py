@@ -1,7 +1,6 @@
-"""Dates and ages as people write them.
+"""Dates and ages in the form that people write.
 
-A date is a day, a month or a moment. An age, such as 90d, 12w or 6m, says how old evidence may
-be.
+A date is a day, a month or a moment. An age, such as 90d, 12w or 6m, is a maximum age of evidence.
 """
 
 import re
@@ -15,7 +14,7 @@ from coreeval.schema import Value
 
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 _YEARS = range(1900, 2101)
-"""The years that a date may have; no news is older, and later ones leave no room to count on."""
+"""The allowed years of a date; no news is older, and date arithmetic needs room after the last."""
 
 
 def as_utc(moment: datetime) -> datetime:
@@ -57,9 +56,9 @@ DateText = Annotated[str, BeforeValidator(_normalize_date)]
 
 
 def first_moment_after(stated: str) -> datetime:
-    """Return the first moment (UTC) that counts as after a stated date.
+    """Return the first moment (UTC) after a stated date.
 
-    A month must be over first; a day counts from its own midnight, so that anything published on
+    For a month, this is its end. For a day, it is the day's own midnight, so anything published on
     the day of a release is after it.
     """
     if not _MONTH.fullmatch(stated):

@@ -1,6 +1,6 @@
-"""Where news comes from: the part of the config that the knowledge backends read.
+"""The sources of news: the config section of the knowledge backends.
 
-It says how the services on a network are asked, how patiently, and for how much.
+It sets the endpoints, time limits and costs of network services.
 """
 
 import re
@@ -23,13 +23,13 @@ from coreeval.config.plugins import check_choice
 from coreeval.schema import Precision
 
 DOC_SERVICE_URL = "https://api.gdeltproject.org/api/v2/doc/doc"
-"""The address of GDELT's own service; it takes no key."""
+"""The address of GDELT's own service, which needs no key."""
 Feed = Literal["gkg", "gal"]
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 
 def _check_endpoint(url: str) -> str:
-    """Return the URL of a gateway if a token may be sent there; the error repeats no secrets."""
+    """Return a gateway's URL if a token may be sent there; the error contains no secrets."""
     parts = split_address(url)
     if "@" in parts.netloc or parts.query:
         raise ValueError("a URL must not contain a password or a query")
@@ -41,7 +41,7 @@ def _check_endpoint(url: str) -> str:
 
 
 class BigQueryConfig(Section):
-    """How GDELT's tables on BigQuery are queried, and what this may cost."""
+    """How GDELT's tables on BigQuery are queried, and the most that this may cost."""
 
     project: str | None = None
     """The Google Cloud project that pays; None: the project of the credentials."""
@@ -50,7 +50,7 @@ class BigQueryConfig(Section):
     feeds: Annotated[tuple[Feed, ...], Field(min_length=1)] = ("gkg", "gal")
     """`gkg`: names and titles; `gal`: titles and descriptions. Each costs a scan of the window."""
     max_gb: Annotated[float, Field(gt=0)] = 50.0
-    """The most that a run may have billed, in GB (10^9 bytes); beyond it nothing is asked (exit 3).
+    """The most that a run may be billed for, in GB (10^9 bytes); no query may exceed it (exit 3).
     """
     timeout_s: Annotated[float, Field(gt=0)] = 300.0
     """The time limit of one request in seconds, from the dry run to the last row."""
@@ -66,7 +66,7 @@ def _check_http_url(url: str) -> str:
 
 
 class DocConfig(Section):
-    """How DOC 2.0 is reached, with its pauses and time limits."""
+    """The address, pauses and time limits of DOC 2.0."""
 
     base_url: Annotated[str, AfterValidator(_check_http_url)] = DOC_SERVICE_URL
     """The address of the service; any other is a gateway."""
@@ -84,7 +84,7 @@ class DocConfig(Section):
 
 
 def _check_contact(contact: str) -> str:
-    """Return an address by which hosts can reach whoever fetches their pages."""
+    """Return an address at which hosts can reach the person who fetches their pages."""
     plain = contact.isascii() and contact.isprintable() and len(contact) <= 200
     if not plain or not re.fullmatch(r"https?://[^\s()]+\.[^\s()]+|[^\s@()]+@[^\s@()]+", contact):
         raise ValueError("your contact address: https://example.org/about or name@example.org")
@@ -92,18 +92,19 @@ def _check_contact(contact: str) -> str:
 
 
 class ArticlesConfig(Section):
-    """Where texts of articles come from, and how politely pages are fetched."""
+    """The sources of article texts, and the limits on fetching pages."""
 
     files: tuple[str, ...] = ()
-    """Files of JSON lines with `url` and `text`, or folders of them."""
+    """JSON Lines files with `url` and `text`, or folders of them."""
     ccnews: tuple[str, ...] = ()
     """WARC files of CC-NEWS, or folders of them."""
     fetch: bool = False
-    """Whether a page that no file holds is fetched from its host, if the host allows it."""
+    """Whether pages that no file contains are fetched from their hosts, if the hosts allow it."""
     contact: Annotated[str, AfterValidator(_check_contact)] | None = None
-    """A web or mail address that hosts are told with each request; needed to fetch pages."""
+    """A web or email address sent to hosts with each request; needed to fetch pages."""
     delay_s: Annotated[float, Field(ge=1)] = 5.0
-    """The least time between two pages of a host, in seconds; a longer crawl delay is obeyed."""
+    """The least time between two pages of a host, in seconds; a host's longer crawl delay
+    applies."""
     pages_a_day: Count = 200
     """The most pages of a host on one day."""
     timeout_s: Annotated[float, Field(gt=0)] = 30.0
@@ -111,11 +112,11 @@ class ArticlesConfig(Section):
     deadline_s: Annotated[float, Field(gt=0)] = 600.0
     """The longest time for all pages of one fetch together, in seconds."""
     expire_days: Annotated[float, Field(gt=0)] = 30.0
-    """The days for which a text is kept in the workspace's private cache."""
+    """The number of days for which a text is kept in the workspace's private cache."""
 
     @property
     def has_source(self) -> bool:
-        """Return whether texts can come from anywhere."""
+        """Return whether there is any source of texts."""
         return bool(self.files or self.ccnews or self.fetch)
 
     @model_validator(mode="after")
@@ -176,13 +177,13 @@ class KnowledgeConfig(Section):
     doc: DocConfig = DocConfig()
     """How GDELT's DOC 2.0 is queried."""
     text: TextDepth = "headline"
-    """How much of an article is read: its title (`headline`); its one-sentence description too; its
-    text too, if there is one (docs/knowledge.md)."""
+    """How much of an article is read: only its title (`headline`), also its one-sentence
+    description, or also its text, if there is one (docs/knowledge.md)."""
     articles: ArticlesConfig = ArticlesConfig()
-    """Where texts of articles come from; needed for `text: article`."""
+    """The sources of article texts; needed for `text: article`."""
     documents: Literal["excerpts", "private"] = "excerpts"
-    """What documents of the kind `summary` contain of publishers' texts. `private`: all that is
-    read, in a run of which no release can be made (docs/tasks.md)."""
+    """How much of publishers' texts documents of the kind `summary` contain. `private`: everything
+    that is read; such a run cannot be released (docs/tasks.md)."""
     window: WindowConfig = WindowConfig()
     """The publication times that evidence must have."""
     min_precision: Precision = "cluster"

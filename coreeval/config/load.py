@@ -1,4 +1,4 @@
-"""From a YAML file to a config: overrides, paths, and errors in the user's own keys."""
+"""Loads a config from YAML: overrides, paths, and errors with the user's own keys."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,23 +36,23 @@ V = TypeVar("V", bound=BaseModel)
 ConfigLike = Path | str | Mapping[str, object] | Config
 """The path of a YAML config, or a config in memory: a mapping with the same keys, or a value."""
 IN_MEMORY = Path("<config>")
-"""What stands for the path of a config in memory."""
+"""The placeholder for the path of a config in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedConfig:
-    """A config, and where it came from."""
+    """A config and its origin."""
 
     config: Config
     path: Path | None
     """The absolute path of its file; None if it was given in memory."""
     folder: Path
-    """The folder of its `.env` and its workspace: the file's, or else the current one."""
+    """The folder of its `.env` and its workspace: the file's folder, or the current one."""
     overrides: tuple[str, ...]
 
     @property
     def source(self) -> Path:
-        """Return the path of its file, or what stands for it."""
+        """Return the path of its file, or the placeholder."""
         return self.path or IN_MEMORY
 
 
@@ -104,7 +104,7 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
 
 
 def _parse_run_config(raw: dict[str, Any], *, where: str, file: Path, base: Path) -> Config:
-    """Return the config of a run from a mapping; `file` is what a command would be given.
+    """Return the config of a run from a mapping; `file` is the path for commands.
 
     Raises:
         ConfigError: it is not the config of a run, or has an unknown key or a value of the wrong

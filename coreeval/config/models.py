@@ -1,7 +1,7 @@
 """The model for one role: `provider:name`, its parameters and its prices.
 
-A URL with a password or a query and a key in place of the name of its variable are refused, and
-no message repeats them. So are parameters that CoreEval sends itself.
+A URL with a password or a query, a key in place of its variable's name, and parameters that
+CoreEval sends itself are rejected; error messages do not repeat secrets.
 """
 
 import re
@@ -27,7 +27,7 @@ def split_address(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname or ""
-        host.encode("idna")  # as `socket` does
+        host.encode("idna")  # like `socket`
         possible = port != 0 and host.isprintable()
     except ValueError:
         possible = False
@@ -85,7 +85,7 @@ _RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
         *("response_format", "response_schema", "response_mime_type"),
     ),
 }
-"""Names that `extra` may not contain, for all providers, by what to do instead."""
+"""Names that `extra` must not contain, for all providers, by what to do instead."""
 _RESERVED_HINTS: Final = {
     name.replace("_", ""): instead for instead, names in _RESERVED.items() for name in names
 }
@@ -96,7 +96,7 @@ _PARAMETER_MAPPINGS: Final = frozenset(
 
 
 def _check_extra_parameters(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Raise an error for parameters that CoreEval sends itself; budget and checks rely on them."""
+    """Raise an error for parameters that CoreEval sends itself: budget and checks need them."""
     for name, instead in _find_reserved(values):
         raise ValueError(f"{name} cannot be set here: {instead}")
     return values
@@ -142,7 +142,7 @@ def hide_folder(model: str) -> str:
 
 MODEL_SPELLING: Final = "plugin:NAME or plugin:module:Class"
 OWN_CODE: Final = "python"
-"""Stands for the provider of a role that a caller's own code plays: `python:package.Class`."""
+"""The provider of a role played by the caller's own code: `python:package.Class`."""
 ON_THIS_MACHINE: Final = frozenset({"replay", "hf"})
 """Providers whose answers come from this machine: no key, no endpoint, no money."""
 
@@ -202,7 +202,7 @@ class ModelConfig(Section):
         return self.model_copy(update={"model": path, "ca_file": ca_file})
 
     def _is_path(self, at: Callable[[str], str]) -> bool:
-        """Return whether the name is a path; a model of the hub has the form of one too."""
+        """Return whether the name is a path; names of hub models look like paths, too."""
         if self.provider != "hf":
             return self.provider == "replay"
         hub = self.extra.get("hub") is True
@@ -240,7 +240,7 @@ class ModelConfig(Section):
 
     @property
     def is_asked(self) -> bool:
-        """Return whether this is a model that is asked: neither our rules nor a role's plugin."""
+        """Return whether a model is asked, not our rules or a role's plugin."""
         return not (self.is_rule_based or self.is_plugin)
 
     @model_validator(mode="after")
@@ -290,7 +290,7 @@ class TargetConfig(ModelConfig):
 
 
 def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
-    """Raise an error if targets share a name: their answers are kept by name."""
+    """Raise an error if targets share a name, because answers are stored by name."""
     names = [target.model for target in targets]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -298,7 +298,7 @@ def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
 
 
 def require_tested_target(targets: Sequence[TargetConfig]) -> None:
-    """Raise an error if all targets are references: there would be none to compare with them."""
+    """Raise an error if all targets are references, because none could be compared with them."""
     if targets and all(target.role == "reference" for target in targets):
         raise ValueError("targets contains only references: at least one needs `role: target`")
 
@@ -309,7 +309,8 @@ class ModelsConfig(Section):
     default: ModelConfig
     """Plays every role that is not named."""
     extractor: ModelConfig | None = None
-    """Finds what a text mentions and what must stay; `spacy` does it without a model."""
+    """Finds the entities of a text and the words that must stay; `spacy` does it without a
+    model."""
     replacer: ModelConfig | None = None
     """Chooses the news and the facts that change."""
     rewriter: ModelConfig | None = None
@@ -349,7 +350,7 @@ class ModelsConfig(Section):
 
     @property
     def measured_targets(self) -> list[TargetConfig]:
-        """Return the targets that verdicts are about: all but the references."""
+        """Return the targets that get verdicts: all except the references."""
         return [target for target in self.targets if target.role == "target"]
 
     @property
@@ -359,5 +360,5 @@ class ModelsConfig(Section):
 
     @property
     def rule_based_roles(self) -> list[RoleName]:
-        """Return the roles that our own rules play; output that shows their work must say so."""
+        """Return the roles played by our own rules; output that shows their work must say so."""
         return [role for role in ROLES if self.for_role(role).is_rule_based]

@@ -1,8 +1,8 @@
-"""What NumLeak asks targets about dated series, in a run or by itself.
+"""The settings of NumLeak's questions about dated series, in a run or standalone.
 
-`LeakConfig` has the controls of what a model's own signal is attributed to: an early era and
-scrambled dates. `DefencesConfig` says which instructions against giving values away are tried,
-with what, and who judges what they cost.
+`LeakConfig` has the controls for attributing a model's own signal: an early era and scrambled
+dates. `DefencesConfig` sets the instructions against giving values away that are tried, the attacks
+on them, and the judges of their cost.
 """
 
 import calendar
@@ -21,7 +21,7 @@ LEAST_CONTROL_DATES = 5
 
 
 class LeakConfig(Section):
-    """What is asked in addition to the sentiment of each date (research: numleak, app. M and Q)."""
+    """The questions in addition to the sentiment of each date (research: numleak, app. M and Q)."""
 
     until: Annotated[int, Field(ge=1, le=9999)] | None = None
     """The last year of the early era. None: the early era is the first 15 % of the series."""
@@ -177,7 +177,7 @@ Probe = Literal[
 ]  # fmt: skip
 PROBES: Final[tuple[Probe, ...]] = get_args(Probe)
 DEFAULT_PROBES: Final = PROBES[: PROBES.index("description")]
-"""What an audit asks by default: the probes that its verdict rests on."""
+"""The default probes of an audit, on which its verdict is based."""
 _PERIOD_END = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-\d{2})?)?")
 
 

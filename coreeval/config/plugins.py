@@ -1,7 +1,7 @@
-"""How a config names a plugin, and which plugins it names.
+"""The names of plugins in a config.
 
-`plugin:NAME` is an entry point of an installed package, `plugin:module:Class` a class. Where
-built-in names have no colon, `module:Class` alone will do. Loading is in `coreeval.tools.plugins`.
+`plugin:NAME` is an entry point of an installed package, `plugin:module:Class` a class. If built-in
+names have no colon, `module:Class` is enough. `coreeval.tools.plugins` loads plugins.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic_core import PydanticKnownError
 
 PluginGroup = Literal["detectors", "formats", "knowledge", "roles", "targets", "exports"]
-"""What a plugin is; the entry points of a group are those of `coreeval.GROUP`."""
+"""The groups of plugins; the entry points of a group are those of `coreeval.GROUP`."""
 PROVIDER: Final = "plugin"
 _PREFIX: Final = f"{PROVIDER}:"
 _CLASS: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
@@ -21,25 +21,25 @@ SPELLING: Final = "plugin:NAME, or module:Class"
 
 
 class PluginUse(NamedTuple):
-    """A plugin that is named in a config or on a command line."""
+    """A plugin named in a config or on a command line."""
 
     group: PluginGroup
     name: str
     """The name of an entry point, or `module:Class`; without `plugin:`."""
     where: str = ""
-    """The key or the option that names it."""
+    """The key or option that names it."""
 
     def __str__(self) -> str:
         return f"{_PREFIX}{self.name}"
 
 
 def is_class_name(name: str) -> bool:
-    """Return whether a plugin's name is that of a class, `module:Class`."""
+    """Return whether a plugin's name is a class, `module:Class`."""
     return _CLASS.fullmatch(name) is not None
 
 
 def parse_plugin(text: str) -> str | None:
-    """Return the plugin that a name stands for, without `plugin:`; None if it stands for none."""
+    """Return the plugin with a name, without `plugin:`; None if the name is not a plugin's."""
     name = text.removeprefix(_PREFIX)
     if len(name) > _MOST_NAME:
         return None
@@ -49,7 +49,7 @@ def parse_plugin(text: str) -> str | None:
 
 
 def check_choice(known: Sequence[str]) -> Callable[[str], str]:
-    """Return a validator of values that are one of some names, or name a plugin."""
+    """Return a validator of values that are one of some names or the name of a plugin."""
     listed = [f"'{name}'" for name in known]
     expected = f"{', '.join(listed[:-1])} or {listed[-1]}"
 

@@ -1,4 +1,4 @@
-"""A price that a config gives once counts for the model wherever the config names it."""
+"""Applies a price given once in a config to all uses of the model in it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _Endpoint = tuple[str, str | None]
 
 
 def share_prices(config: C) -> C:
-    """Return a config whose models without a price have that of the same model at the same URL.
+    """Return a config in which models without a price get that of the same model at the same URL.
 
     If the config gives such a model several prices, none of them is shared.
     """

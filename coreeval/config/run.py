@@ -1,7 +1,6 @@
-"""The config of a run: frozen values that refuse what cannot work.
+"""The config of a run: frozen values that reject invalid settings.
 
-`TelemetryConfig` says whether a run sends spans to an OpenTelemetry collector, and how much
-they hold.
+`TelemetryConfig` sets whether a run sends spans to an OpenTelemetry collector, and their content.
 """
 
 import re
@@ -20,7 +19,7 @@ from coreeval.schema import Flag, Language, Pipeline, Policy, Seed
 
 
 class TelemetryConfig(Section):
-    """Where spans are sent; nowhere by default."""
+    """The destination of spans; by default none are sent."""
 
     otlp: PlainUrl | None = None
     """The base URL of a collector that takes OTLP over HTTP. Headers with keys come from
@@ -146,9 +145,10 @@ class RunConfig(Section):
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     """The most simultaneous requests to each model without `max_in_flight`. A quarter more samples
-    are open, so that others ask while one is between two calls."""
+    are open, so that others can make calls while one is between two calls."""
     engine: Literal["local", "ray"] = "local"
-    """What starts the processes that refresh samples: this machine, or a Ray cluster (docs/ray.md).
+    """The engine that runs the processes that refresh samples: this machine, or a Ray cluster
+    (docs/ray.md).
     """
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """The number of processes on this machine that refresh samples (docs/run.md). They share
@@ -159,7 +159,7 @@ class RunConfig(Section):
     """`true` or a mapping: calls wait for the providers' batch APIs, at half the list price
     (docs/batches.md). None: each call is sent at once."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    """How often a sample is composed at most."""
+    """The most times that a sample is composed."""
     pipeline: Pipeline = "full"
     """`full`: every role makes its own call. `lean`: the extractor also rewords, and the replacer
     also writes the text (docs/pipeline.md)."""
@@ -169,14 +169,13 @@ class RunConfig(Section):
     """The arms to write beside the original one. `[updated]` saves the calls for rewordings;
     `detect.pcr` and `on_reject: semantic` need the semantic arm."""
     seed: Seed = 7
-    """The seed of everything that is drawn. An integer outside 0 to 2^32 - 1 is reduced modulo
-    2^32."""
+    """The seed of all random choices. An integer outside 0 to 2^32 - 1 is reduced modulo 2^32."""
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     """What `updated` contains for a rejected sample: nothing (`drop`), or its semantic or original
     text. Filled rows are marked by `outcome`, and no score uses them."""
     store: Literal["sqlite", "postgresql"] = "sqlite"
-    """Where the run and its answers are kept: in files, or in the database that
-    `COREEVAL_STORE_URL` names (docs/postgresql.md)."""
+    """Where the run and its answers are stored: in files, or in the database of
+    `COREEVAL_STORE_URL` (docs/postgresql.md)."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
     """The most that the run may cost, including all its resumes (docs/run.md)."""
     max_usd_per_sample: Annotated[float, Field(gt=0)] | None = None
@@ -211,7 +210,7 @@ class RunConfig(Section):
 
     @property
     def has_workers(self) -> bool:
-        """Return whether other processes than the command's refresh samples."""
+        """Return whether processes other than the command's refresh samples."""
         return self.engine == "ray" or self.workers > 1
 
     @property
@@ -246,7 +245,7 @@ class StandaloneRunConfig(Section):
 
 
 class SafetyConfig(Section):
-    """What to do with a flagged sample; a flag that is absent keeps its default."""
+    """The policy for samples with each flag; a missing flag keeps its default."""
 
     abuse: Policy | None = None
     """An insult or a threat."""
@@ -274,7 +273,7 @@ class SafetyConfig(Section):
 
 
 class PcrConfig(Section):
-    """Whether scores come from memory: CAP's PCR of the train split against the test split."""
+    """The settings of PCR, which compares the train split with the test split (CAP)."""
 
     train_split: SplitName | None = None
     """The split that the other items are drawn from, not the one that is refreshed. None:
@@ -326,7 +325,7 @@ class DetectConfig(Section):
 
     @property
     def asks_targets(self) -> bool:
-        """Return whether anything is measured that requires asking targets."""
+        """Return whether any measurement requires asking targets."""
         return self.evaluate or self.compares_splits or self.asks_series
 
 
@@ -343,14 +342,14 @@ class Config(Section):
     knowledge: KnowledgeConfig
     """The news."""
     models: ModelsConfig
-    """Which model plays which role, and which models are tested."""
+    """The model of each role, and the tested models."""
     run: RunConfig = RunConfig()
-    """How the run behaves."""
+    """The settings of the run."""
     detect: DetectConfig = DetectConfig()
     """What is measured after the refresh."""
     safety: SafetyConfig = SafetyConfig()
-    """What may be written into samples that concern real people or could cause harm (research:
-    pilot §4)."""
+    """The limits on what may be written into samples that concern real people or could cause harm
+    (research: pilot §4)."""
     prompts: str | None = None
     """A folder whose `*.md` files replace the built-in prompts of the same names (docs/prompts.md).
     """

@@ -1,7 +1,7 @@
-"""When a benchmark is refreshed, what its releases are called, and which hooks run.
+"""The schedule of a benchmark: due times, names of releases, and hooks.
 
-`Cron` is a cron expression in a time zone. The version of a release is made from the time at
-which it was due, by a strftime pattern under which no two times are alike.
+`Cron` is a cron expression in a time zone. The version of a release is its due time in a strftime
+pattern that distinguishes all due times.
 """
 
 import re
@@ -32,25 +32,25 @@ CRON_FIELDS = {
 
 FIRST_MOMENT = datetime(1, 1, 3, tzinfo=UTC)
 LAST_MOMENT = datetime(9999, 12, 29, tzinfo=UTC)
-"""The first and last times that every time zone can say, with a day to spare."""
+"""The first and last times that all time zones can represent, with a day of margin."""
 
 
 @dataclass(frozen=True)
 class Cron:
     """Five fields and a time zone, with Debian cron's weekdays, day rules and clock changes.
 
-    A time that the clock skips in spring occurs right after the gap, and one that
-    it shows twice in autumn occurs once. Times follow real hours only if the hour or minute field
-    starts with `*`.
+    A time that the clock skips in spring occurs right after the gap, and a time that it shows twice
+    in autumn occurs once. Times follow elapsed hours only if the hour or minute field starts with
+    `*`.
     """
 
     expression: str
     zone: ZoneInfo
 
     def iter_after(self, moment: datetime) -> Iterator[datetime]:
-        """Yield the scheduled times after a moment, in UTC, each once, up to `LAST_MOMENT`."""
+        """Yield the distinct scheduled times after a moment, in UTC, up to `LAST_MOMENT`."""
         moment = _within_calendar(moment)
-        last = moment.astimezone(UTC)  # times of one zone are compared by the wall clock
+        last = moment.astimezone(UTC)  # Python compares times of one zone by wall clock
         for local in _until_calendar_ends(CronSim(self.expression, moment.astimezone(self.zone))):
             time = local.astimezone(UTC)
             if time > last:
@@ -66,7 +66,7 @@ class Cron:
         found = next((due for due in back if due <= moment), None)
         if found is None:
             return None
-        # Backwards the wall clock decides, which is an hour out inside an hour that comes twice.
+        # Backwards, the wall clock is used, which is off by an hour within a repeated hour.
         for due in self.iter_after(found):
             if due > moment:
                 break
@@ -100,7 +100,7 @@ def _within_calendar(moment: datetime) -> datetime:
 
 
 def _until_calendar_ends(times: Iterator[datetime]) -> Iterator[datetime]:
-    """Yield times up to the first or last that Python can say, at which CronSim fails."""
+    """Yield times up to the first or last that Python can represent, where CronSim fails."""
     try:
         for local in times:
             if not FIRST_MOMENT <= local <= LAST_MOMENT:
@@ -150,7 +150,7 @@ def load_timezone(name: str) -> ZoneInfo:
     Raises:
         ValueError: there is no zone of this name.
     """
-    if not _ZONE_NAME.fullmatch(name):  # ZoneInfo would import each part of it as a package
+    if not _ZONE_NAME.fullmatch(name):  # ZoneInfo would import each part of the name as a package
         raise ValueError(f"there is no time zone {name[:100]!r}; write it as Europe/Berlin or UTC")
     try:
         return ZoneInfo(name)
@@ -167,10 +167,10 @@ _LONGEST_PATTERN = 64
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _FIRST_DAY = date(2024, 1, 1)
 _DAYS = 12 * 366
-"""The number of days searched for equal versions: each date falls on every weekday in them."""
+"""The number of days searched for equal versions; each date falls on every weekday within them."""
 _MOST_TIMES = 20_000
-"""The most times of a year that are searched: each hour of it, or thirteen days of minutes, in
-which an hour of the 11th can look like one of the 1st."""
+"""The most times of a year that are searched: all its hours, or thirteen days of minutes, in which
+an hour of the 11th can look like one of the 1st."""
 
 
 def choose_version_pattern(cron: Cron) -> str:
@@ -185,7 +185,7 @@ def is_version(text: str) -> bool:
 
 
 def check_version_pattern(cron: Cron, pattern: str) -> None:
-    """Raise an error if a pattern gives no version, or gives two times the same version.
+    """Raise an error if a pattern gives an invalid version, or the same version for two times.
 
     Raises:
         ValueError: the pattern does one of these.
@@ -223,7 +223,7 @@ def find_version_clash(cron: Cron, pattern: str) -> tuple[datetime, datetime, st
 
 
 def _list_samples(cron: Cron) -> tuple[Iterable[datetime], ...]:
-    """Return the local times at which patterns are tried.
+    """Return the local times for testing patterns.
 
     These are all days at one time, all times of one day, the hour that occurs twice, and the times
     of a year, or the first `_MOST_TIMES` of them.
@@ -295,15 +295,15 @@ class HookConfig(Section):
 
     @property
     def description(self) -> str:
-        """Return what the hook is, without anything that may be secret."""
+        """Describe the hook without anything that may be secret."""
         return self.command or f"the webhook in {self.webhook_env}"
 
 
 class HooksConfig(Section):
-    """Which hooks run on which event."""
+    """The hooks for each event."""
 
     success: tuple[HookConfig, ...] = ()
-    """Run when a release was made."""
+    """Run after a release was made."""
     failure: tuple[HookConfig, ...] = ()
     """Run when a release failed, once for each period and kind of error."""
     gate: tuple[HookConfig, ...] = ()
@@ -311,7 +311,7 @@ class HooksConfig(Section):
 
     @property
     def all(self) -> tuple[HookConfig, ...]:
-        """Return all hooks, whichever events they are for."""
+        """Return the hooks for all events."""
         return (*self.success, *self.failure, *self.gate)
 
 
@@ -339,8 +339,8 @@ class ScheduleConfig(Section):
     """A file of gates, relative to the config's folder, or `default` (docs/gates.md). A release
     must pass them before it is made. None: no gates."""
     hooks: HooksConfig = HooksConfig()
-    """Who is notified; hooks run once `coreeval schedule install --accept-hooks` has accepted them
-    (docs/schedule.md)."""
+    """The hooks to notify; they run once `coreeval schedule install --accept-hooks` has accepted
+    them (docs/schedule.md)."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""The configs of asking targets about items or dated series alone, without a run."""
+"""The configs for asking targets about items or dated series, without a run."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -19,9 +19,9 @@ from coreeval.errors import ConfigError
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
 ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
 _BOTH: tuple[ItemFormat, ...] = ("finqa", "ectsum", "jsonl")
-"""Those that a run can refresh, too."""
+"""Formats that a run can refresh, too."""
 RUN_KEYS = {"task", "knowledge"}
-"""Keys that only the config of a run has."""
+"""Keys only in the config of a run."""
 
 
 class ItemDatasetConfig(Section):
@@ -59,7 +59,7 @@ class ItemModelsConfig(Section):
 
 
 class ItemPcrConfig(Section):
-    """What is compared; fields that are absent default to the benchmark's, as in the CAP paper."""
+    """The comparison; missing fields default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
     """The train split. None: the benchmark's; `train` for `jsonl`."""
@@ -74,7 +74,7 @@ class ItemPcrConfig(Section):
     floor: Annotated[float, Field(ge=0, le=1)] | None = None
     """The least similarity of a paraphrase to its item. None: 0.9."""
     answer: Literal["text", "letter"] = "text"
-    """What is scored if there are options: the whole answer, or the letter that it chooses."""
+    """What is scored if there are options: the whole answer or the chosen letter."""
     metric: str | None = None
     """How performance is measured (docs/scoring.md). None: the benchmark's; needed for
     `jsonl`."""
@@ -174,7 +174,7 @@ class SeriesConfig(Section):
 
 
 def is_item_config(raw: Mapping[str, Any]) -> bool:
-    """Return whether a config asks about items; `_BOTH` do if nothing is refreshed."""
+    """Return whether a config asks about items; those in `_BOTH` do if nothing is refreshed."""
     dataset = raw.get("dataset")
     named = dataset.get("format") if isinstance(dataset, dict) else None
     return named in ITEM_FORMATS and not (named in _BOTH and raw.keys() & RUN_KEYS)
@@ -189,7 +189,7 @@ def is_series_config(raw: Mapping[str, Any]) -> bool:
 
 
 def extract_series_config(config: Config, *, where: str) -> SeriesConfig:
-    """Return the part of a run's config that is about series.
+    """Return the part of a run's config about series.
 
     Raises:
         ConfigError: it names no series or no target.

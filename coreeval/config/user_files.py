@@ -1,7 +1,7 @@
-"""Reading files that a user names, with bounds: no devices, limited sizes, YAML of limited depth.
+"""Reads files given by users, with limits: no devices, limited sizes, YAML of limited depth.
 
-PyYAML recurses for each level, calls `int` for numbers of any length and lets aliases multiply a
-few lines into gigabytes. A mistake is told with the line that it is on.
+PyYAML recurses for each level, calls `int` for numbers of any length, and lets aliases expand a few
+lines to gigabytes. Errors name the line of the mistake.
 """
 
 import codecs
@@ -137,7 +137,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
     """
     try:
         return yaml.load(text, Loader=_BoundedLoader)
-    except (ValueError, OverflowError) as error:  # PyYAML's, of escapes and directives
+    except (ValueError, OverflowError) as error:  # raised by PyYAML for escapes and directives
         raise YamlError(f"cannot read it: {error}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -166,7 +166,7 @@ def find_line(path: Path, keys: Sequence[str]) -> int | None:
 
 
 def _find_child(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
-    """Return a key of a mapping and its value, or twice the entry of a list with this number."""
+    """Return the key and value nodes of a mapping's key, or twice the node of a list's entry."""
     if isinstance(node, yaml.MappingNode):
         return next((pair for pair in node.value if pair[0].value == key), None)
     if isinstance(node, yaml.SequenceNode) and key.isdecimal() and int(key) < len(node.value):
@@ -180,7 +180,7 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 class _BoundedLoader(yaml.SafeLoader):
-    """Builds plain values, but first counts levels and values."""
+    """Builds plain values, after counting levels and values."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -222,7 +222,7 @@ class _BoundedLoader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, OverflowError) as error:
             raise _yaml_error(f"{str(node.value)[:40]!r} cannot be read: {error}", node) from None
-        except (LookupError, AttributeError, TypeError):  # PyYAML's, of a tag such as !!int
+        except (LookupError, AttributeError, TypeError):  # raised by PyYAML for a tag such as !!int
             kind = node.tag.rpartition(":")[2]
             raise _yaml_error(f"{str(node.value)[:40]!r} is not a valid {kind}", node) from None
 

@@ -1,4 +1,4 @@
-"""From pydantic's errors to one message in the user's own keys, with everything that is wrong."""
+"""Turns pydantic's errors into one message with all mistakes, in terms of the user's keys."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ MOST_SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
-    """One thing that is wrong with a file of settings."""
+    """One mistake in a file of settings."""
 
     place: tuple[str, ...]
     """The key path as the user wrote it."""
@@ -33,7 +33,7 @@ def explain_validation_error(
     *,
     docs: str = "coreeval docs config",
 ) -> ConfigError:
-    """Return one message for all mistakes in a file, with their lines if `where` is its path.
+    """Return one message about all mistakes in a file, with their lines if `where` is its path.
 
     The page `docs` describes its keys.
     """
@@ -58,8 +58,8 @@ def explain_validation_error(
 def _find_mistakes(error: ValidationError, model: type[BaseModel]) -> Iterator[Mistake]:
     """Yield the mistakes, one for each key.
 
-    A key that is missing because it is misspelt is told once, as the unknown key. A value of a
-    union has an error for each of its types; the first one is told.
+    A key that is missing because it is misspelt is reported once, as the unknown key. A value of a
+    union has an error for each of its types; only the first one is reported.
     """
     details = error.errors()
     unknown = [_explain_unknown(one, model) for one in details if one["type"] == _UNKNOWN]
@@ -77,13 +77,13 @@ _UNKNOWN = "extra_forbidden"
 
 
 def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether two places are the same, or one is inside the other."""
+    """Return whether two locations are equal, or one is inside the other."""
     shared = min(len(one), len(other))
     return one[:shared] == other[:shared]
 
 
 def _explain_unknown(details: ErrorDetails, model: type[BaseModel]) -> tuple[Mistake, str]:
-    """Return the mistake of an unknown key, and the known key that is meant; "" if none is near."""
+    """Return the mistake for an unknown key, and the likely intended key; "" if none is similar."""
     *above, key = details["loc"]
     place = (*_key_path(above), str(key))
     known = _list_keys(model, place[:-1])
@@ -101,7 +101,7 @@ def _explain_value(details: ErrorDetails) -> Mistake:
 
 
 def _suggest_value(details: ErrorDetails) -> str:
-    """Return the permitted value that is nearest to one that is not; "" if none is near."""
+    """Return the allowed value that is most similar to an invalid one; "" if none is similar."""
     said, permitted = details["input"], str(details.get("ctx", {}).get("expected", ""))
     if details["type"] != "literal_error" or not isinstance(said, str):
         return ""

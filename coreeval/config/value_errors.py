@@ -1,4 +1,4 @@
-"""What is wrong with one value, in our own words: the value, and an example of a good one."""
+"""Describes what is wrong with one value: the value, and an example of a valid one."""
 
 from typing import Final
 
@@ -50,11 +50,11 @@ _WORDS: Final = {
     "string_too_short": "is too short: at least {min_length} characters",
     "string_too_long": "is too long: at most {max_length} characters",
 }
-"""What pydantic's types of error say of a value, to follow it."""
+"""Descriptions of pydantic's error types, worded to follow the value."""
 
 
 def describe_value_error(details: ErrorDetails) -> str:
-    """Return what is wrong with a value, which the words repeat; it may come from anywhere."""
+    """Describe what is wrong with a value, which is repeated and may come from anywhere."""
     if details["type"] == "missing":
         return "this key is required"
     words = _WORDS.get(details["type"])
@@ -64,7 +64,7 @@ def describe_value_error(details: ErrorDetails) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a value as a person writes it, at a length that a message can hold."""
+    """Return a value as a person would write it, cut to a length for messages."""
     if value is None:
         return "an empty value"
     if isinstance(value, bool):

@@ -116,7 +116,7 @@ def _assign(
 
 
 def find_recorded_name(model: ModelConfig) -> str:
-    """Return the name a model's calls are recorded under; a file of answers without its folder."""
+    """Return the name for recording a model's calls; files of answers lose their folder."""
     return hide_folder(model.model)
 
 
