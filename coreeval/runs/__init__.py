@@ -1,1 +1,1 @@
-"""A run on disk: manifest, status, arms, card, quality, the history of a sample."""
+"""A run on disk: manifest, status, arms, card, quality, and histories of samples."""

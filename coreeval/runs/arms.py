@@ -1,4 +1,4 @@
-"""The arms and their provenance as Parquet, which `datasets` and every other reader can open."""
+"""Writes the arms and their provenance as Parquet, for `datasets` and other readers."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ def write_arms(
         split: The prefix of the file names.
         on_reject: The substitute for a rejected sample in the updated arm.
         without: The samples to leave out of each arm; provenance follows the updated arm.
-        snippets: Whether provenance quotes the news; it has their hashes in any case.
+        snippets: Whether provenance quotes the news; it always has their hashes.
     """
     shard = shard_name(split)
     columns = arm_columns(task)
@@ -87,7 +87,7 @@ def shard_name(split: str) -> str:
     """Return the name of the file that holds a whole split.
 
     Raises:
-        ConfigError: the split has a name that no split can have, such as a path.
+        ConfigError: the split has an invalid name, such as a path.
     """
     if not is_split_name(split):
         raise ConfigError(
@@ -182,7 +182,7 @@ def _after_cutoff(freshness: Freshness | None) -> list[str] | None:
 
 
 def _quote_article(store: RunStore, fact: ReplacedFact, evidence: Evidence) -> Evidence:
-    """Return evidence whose snippet is the part of an article's passages that a fact rests on."""
+    """Return evidence whose snippet is the part of an article's passages that supports a fact."""
     if evidence.depth != "article":
         return evidence
     shown = store.events.passages(fact.sample_id).get(evidence.id, "")
@@ -190,9 +190,9 @@ def _quote_article(store: RunStore, fact: ReplacedFact, evidence: Evidence) -> E
 
 
 def cut_excerpt(text: str, quote: str) -> str:
-    """Return at most `SNIPPET_CHARS` characters of a text, with the quote in their middle.
+    """Return at most `SNIPPET_CHARS` characters of a text, with the quote in the middle.
 
-    Without the quote, which may be from the headline, it is the beginning of the text.
+    If the text does not contain the quote, which may be from the headline, return its beginning.
     """
     at = max(0, text.find(quote))
     start = max(0, min(at - (SNIPPET_CHARS - len(quote)) // 2, len(text) - SNIPPET_CHARS))
@@ -221,7 +221,7 @@ def _fact_row(fact: ReplacedFact, evidence: Evidence) -> ParquetRow:
 
 
 def _kept_row(fact: ReplacedFact, excerpt: EvidenceExcerpt) -> ParquetRow:
-    """Return a row as in the release that the fact was taken from."""
+    """Return the row of the release that the fact was taken from."""
     return _fact_row(fact, excerpt.evidence) | {"snippet_sha256": excerpt.snippet_sha256}
 
 

@@ -1,4 +1,4 @@
-"""The batches of a run, as `coreeval status` and the pages show them; read without SQLAlchemy."""
+"""The batches of a run for `coreeval status` and the pages; read without SQLAlchemy."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ _OPEN_CALLS = """
 
 @dataclass(frozen=True, kw_only=True)
 class BatchStatus:
-    """Where a batch stands."""
+    """The state of a batch."""
 
     id: str
     model: str
@@ -30,24 +30,24 @@ class BatchStatus:
     """`sending`, `sent`, `collected`, `refused` or `lost`."""
     provider_id: str
     status: str
-    """The provider's own word, when it was last asked."""
+    """The last status reported by the provider."""
     problem: str
     total: int
-    """The number of calls in it."""
+    """The number of its calls."""
     succeeded: int
     failed: int
     usd: float | None
-    """What its answers cost, in US dollars; None before it is collected."""
+    """The cost of its answers in US dollars; None before it is collected."""
     live_usd: float | None
-    """What the same answers would have cost without a batch."""
+    """The cost of the same answers without a batch."""
     made_at: str
     ended_at: str
     age_s: float
-    """Seconds since it was made, until it was collected."""
+    """The seconds from its creation until its collection, or until now."""
 
     @property
     def is_open(self) -> bool:
-        """Return whether answers may still come."""
+        """Return whether answers may still arrive."""
         return self.state in _OPEN
 
 
@@ -59,17 +59,17 @@ class BatchSummary:
 
     @property
     def open(self) -> list[BatchStatus]:
-        """Return the batches that answers may still come from."""
+        """Return the batches whose answers may still arrive."""
         return [each for each in self.batches if each.is_open]
 
     @property
     def open_calls(self) -> int:
-        """Return the number of calls in them."""
+        """Return the number of calls in open batches."""
         return sum(each.total for each in self.open)
 
     @property
     def saved_usd(self) -> float:
-        """Return what the collected answers would have cost more without batches."""
+        """Return the savings of the collected answers, compared with live calls."""
         return sum((each.live_usd or 0.0) - (each.usd or 0.0) for each in self.batches)
 
     @property
@@ -80,7 +80,7 @@ class BatchSummary:
 
 
 def read_batches(calls: Path, payer: str, *, now: Clock = utc_now) -> BatchSummary:
-    """Return the batches that a run has made.
+    """Return the batches of a run.
 
     Args:
         calls: The call store of its workspace.

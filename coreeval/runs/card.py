@@ -1,6 +1,6 @@
 """The dataset card of a run: README.md of the dataset folder, read by people and by `datasets`.
 
-The card of a release shares its parts: front matter, tables, and what rules and windows mean.
+The card of a release uses the same parts: front matter, tables, and notes on rules and windows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,8 +38,8 @@ def front_matter(name: str, split: str, arms: Iterable[str], task: Task) -> dict
     Args:
         name: The name of the benchmark.
         split: The split in the files.
-        arms: The folders that have rows; `datasets` cannot load a config without rows.
-        task: Says the language of the texts and what is asked about them.
+        arms: The folders with rows; `datasets` cannot load a config without rows.
+        task: The task, with the language of the texts and the question about them.
     """
     return {
         "pretty_name": f"CoreEval {name}",
@@ -58,7 +58,7 @@ def front_matter(name: str, split: str, arms: Iterable[str], task: Task) -> dict
 
 
 def describe_gold(task: Task) -> str:
-    """Return the section on what the gold is: the labels, or the columns that hold it."""
+    """Return the section on the gold: the labels, or the columns that contain it."""
     kind = kind_of(task)
     if not kind.display.columns:
         rows = ((one.id, Foreign(one.name), Foreign(one.meaning)) for one in task.labels)
@@ -106,7 +106,7 @@ def describe_start(start: LatestDate | None) -> str:
 
 
 def describe_freshness(targets: Sequence[TargetFreshness]) -> str:
-    """Describe how much evidence is newer than each target's cutoff; empty without targets."""
+    """Describe the share of evidence newer than each target's cutoff; empty without targets."""
     if not targets:
         return ""
     heads = ("target", "accepted, with evidence after its cutoff", "by crawl time", "unknown")
@@ -132,7 +132,7 @@ def describe_offline_roles(roles: Sequence[str]) -> str:
 
 
 def describe_unchecked(language: str) -> str:
-    """Describe what code does not check in a language; empty for English."""
+    """Describe the checks that code lacks in a language; empty for English."""
     told = describe_language(language)
     return f"\n**{told[0].upper()}{told[1:]}.** The judges still read every text.\n" if told else ""
 
@@ -156,7 +156,7 @@ def describe_precision(precision: Precision) -> str:
 
 
 def describe_comparability(found: Comparability | None) -> str:
-    """Return the section on the likeness of the arms; empty if it was not measured."""
+    """Return the section on the similarity of the arms; empty if it was not measured."""
     if found is None:
         return ""
     differences = "".join(f"- {escape(each)}\n" for each in found.sentences)
@@ -183,7 +183,7 @@ def _measure_row(row: MeasureRow) -> str:
 
 
 def describe_cost(cost: Cost) -> str:
-    """Return the section on what the calls of a run cost; empty if it paid for none."""
+    """Return the section on the cost of a run's calls; empty if it paid for none."""
     if not cost.billed_calls:
         return ""
     paid = [row for row in cost.by_model if not row["cached"]]
@@ -207,7 +207,7 @@ _TOKENS = ("prompt_tokens", "completion_tokens")
 
 
 def _row_usd(row: Mapping[str, Any]) -> float | None:
-    """Return what the calls to a model cost; None if one of them has no known price."""
+    """Return the cost of the calls to a model; None if one of them has no known price."""
     return row["usd"] if row["priced"] == row["calls"] else None
 
 
@@ -283,7 +283,7 @@ def _card_body(
 
 
 def _origin_rows(manifest: Manifest) -> str:
-    """Return the table of when a run started and what news it had."""
+    """Return the table of a run's start time and news."""
     window, news, start = manifest.window, manifest.knowledge, describe_start(manifest.window_start)
     return f"""| | |
 |---|---|

@@ -1,4 +1,4 @@
-"""Which files in a run's folder are CoreEval's; deleting those, and nothing else."""
+"""Identifies CoreEval's own files in a run's folder, and deletes only those."""
 
 import os
 import re
@@ -36,7 +36,7 @@ _ARMS = ("updated", "semantic", "provenance", "control")
 _REPLAY_STORE: Final = tuple(
     f"cassette/workspace/calls.db{end}" for end in ("", "-wal", "-shm", "-journal")
 )
-"""The call store of a run that repeats a cassette, and of no other run."""
+"""The call store in the folder of a run, which only replays of cassettes have."""
 _ANY_RUN: Final = (
     *RUN_FILES,
     *("dataset/README.md", *(f"dataset/{arm}/{ANY_SHARD}" for arm in _ARMS)),
@@ -52,12 +52,12 @@ _REPLAY: Final = (
 _REPLY_ENDS: Final = tuple(
     f"{number}{what}.jsonl" for number in ("", "-[0-9]", "-[0-9][0-9]") for what in ("", ".utility")
 )
-"""How the files of a target's answers about series end."""
+"""The endings of files with a target's answers about series."""
 
 
 @dataclass(frozen=True)
 class _OwnFiles:
-    """The files that CoreEval makes in a run's folder, as patterns of names."""
+    """Name patterns of the files that CoreEval creates in a run's folder."""
 
     patterns: tuple[str, ...]
 
@@ -73,12 +73,12 @@ class _OwnFiles:
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """Return the folders that CoreEval makes."""
+        """Return the folders that CoreEval creates."""
         parents = (parent for pattern in self.patterns for parent in Path(pattern).parents)
         return frozenset(map(str, parents)) - {"."}
 
     def __contains__(self, name: str) -> bool:
-        """Return whether CoreEval makes a file of this name, or one with this name of a draft."""
+        """Return whether CoreEval creates a file, or a draft, with this name."""
         folder, slash, last = name.rpartition("/")
         draft = _DRAFT.fullmatch(last)
         whole = f"{folder}{slash}{draft[1]}" if draft else name
@@ -91,12 +91,12 @@ def _list_added(manifest: Manifest) -> Sequence[Mapping[str, Any]]:
 
 _DRAFT = re.compile(r"\.(.+)\.\d+\.tmp")
 _LAST: Final = ("manifest.json", "run.lock")
-"""Files that are deleted last: a deletion that is interrupted can be repeated."""
+"""Files that are deleted last, so that an interrupted deletion can be repeated."""
 _PAID = "SELECT 1 FROM calls WHERE usd IS NULL OR usd > 0 LIMIT 1"
 
 
 def refuse_used_folder(folder: Path, workspace: Workspace) -> None:
-    """Refuse a folder for a new run unless it is new, empty or left by a run killed at its start.
+    """Refuse a folder for a new run unless it is new, empty, or from a run killed at its start.
 
     Args:
         folder: The folder, as an absolute path.
@@ -149,7 +149,7 @@ def read_deletable(run: Path) -> Manifest | None:
 
 
 def _refuse_links(run: Path) -> None:
-    """Refuse a run reached through a link; its lock must be no link, as locking empties it."""
+    """Refuse a run reached through a link, or whose lock is a link, as locking empties the file."""
     for place in (run, run.absolute().parent):
         if place.is_symlink():
             raise RunStateError(
@@ -166,14 +166,15 @@ def _refuse_links(run: Path) -> None:
 
 
 def delete_run_files(run: Path, manifest: Manifest | None) -> list[Path]:
-    """Delete the files that CoreEval made in a run's folder, and the folder if it is empty then.
+    """Delete CoreEval's files in a run's folder, and the folder if it is then empty.
 
     Args:
         run: The run's folder; the caller holds its lock.
         manifest: Its manifest; None if it is damaged.
 
     Returns:
-        What stays: files and folders that CoreEval did not make, the config that the run was
+        The remaining files: files and folders that CoreEval did not create, the config that the run
+            was
         started from, and the call store of a replay if it has answers that were paid for.
 
     Raises:
@@ -226,10 +227,10 @@ def _refuse_open_batches(run: Path, manifest: Manifest | None) -> None:
 
 
 def _count_open_calls(run: Path, manifest: Manifest | None) -> int:
-    """Return the number of a run's calls in open batches, whichever workspace is its own.
+    """Return the number of a run's calls in open batches, in any workspace that may be its own.
 
-    A run with a damaged manifest is known by the name of its folder, which may have changed: every
-    batch that no other run of the workspace sent may be its own.
+    A run with a damaged manifest is identified by the name of its folder, which may have changed,
+    so every batch that no other run of the workspace sent may be its own.
     """
     return max(
         sum(
@@ -256,7 +257,7 @@ def _iter_payers(workspace: Workspace) -> Iterator[str]:
 
 
 def _has_own_calls(run: Path, manifest: Manifest) -> bool:
-    """Return whether a call store that the run used is found: it knows the run, or contains it."""
+    """Return whether the run's call store was found: it knows the run, or contains it."""
     return any(
         knows_payer(workspace.root, manifest.payer)
         or (has_store(workspace.calls) and run.is_relative_to(workspace.runs.resolve()))
@@ -286,12 +287,12 @@ def _iter_own(run: Path, files: _OwnFiles) -> Iterator[Path]:
 
 
 def _iter_foreign(run: Path, files: _OwnFiles) -> Iterator[Path]:
-    """Yield the files and folders that CoreEval did not make, not what is in such a folder."""
+    """Yield the files and folders that CoreEval did not create, without such folders' contents."""
     return (path for path, own in _walk(run, files) if not own)
 
 
 def _walk(run: Path, files: _OwnFiles, folder: str = "") -> Iterator[tuple[Path, bool]]:
-    """Yield the files and the foreign folders of a run's folder, each with whether it is own."""
+    """Yield the files and foreign folders of a run's folder, each with whether it is CoreEval's."""
     with os.scandir(run / folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:

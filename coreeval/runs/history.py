@@ -1,8 +1,8 @@
-"""What happened to one sample in a run, read from the run store and the call store.
+"""The history of one sample in a run, read from the run store and the call store.
 
-`trace` and the page of a sample show it alike. A call keeps its messages and its answer as
-long as the call store has them. A redacted history keeps only the fields that are listed here;
-a new field is hidden until it is listed.
+`trace` and the page of a sample show the same history. A call has its messages and its answer as
+long as the call store has them. A redacted history has only the fields listed here, so new fields
+are hidden until they are listed.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from coreeval.tools.text import DiffPiece, word_diff
 StepInputSource = Literal[
     "original", "extraction", "semantic", "evidence", "plan", "composed", "feedback"
 ]  # fmt: skip
-"""Inputs of a step; all except the original are made by an earlier step."""
+"""The inputs of a step; all except the original come from an earlier step."""
 
 
 class PromptMessage(Value):
@@ -41,11 +41,11 @@ class CallHistory(Value):
     role: str
     model: str
     prompt: str
-    """Name of the prompt; empty if the run knows none for the role."""
+    """Name of the prompt; empty if the run has none for the role."""
     prompt_version: str
     """Hash of the prompt."""
     draw: int
-    """0 for the original question; higher numbers show a bad answer or ask once more."""
+    """0 for the original question; higher numbers repeat it or show a bad answer."""
     cached: bool
     """Whether the call was answered from the call store, paid for by another run; otherwise
     billed."""
@@ -59,9 +59,9 @@ class CallHistory(Value):
     error: str
     """The reason that there is no valid answer; empty if there is one."""
     tries: tuple[str, ...]
-    """Reasons that earlier requests for the answer failed, in order."""
+    """The reasons that earlier requests for the answer failed, in order."""
     method: str
-    """How the model was made to follow the schema."""
+    """The method that made the model follow the schema."""
     model_returned: str
     """The name of the answering model, according to the endpoint."""
     finish_reason: str
@@ -70,12 +70,12 @@ class CallHistory(Value):
     seconds: float
     prompt_tokens: int
     cached_tokens: int
-    """Prompt tokens that came from the provider's own cache."""
+    """Prompt tokens from the provider's own cache."""
     completion_tokens: int
     usd: float | None
     """The cost of the call to its payer, in US dollars; None if the price is not known."""
     samples: int = 1
-    """How many samples of the run used the call; ten originals may be labelled in one."""
+    """The number of samples of the run that used the call; one call may label ten originals."""
 
 
 class StepInput(Value):
@@ -148,12 +148,12 @@ class SampleHistory(Value):
     """Differences between the available arms: original to semantic, semantic to updated, original
     to updated."""
     answers: tuple[TargetAnswer, ...]
-    """What targets answered about its arms, by target, arm and template."""
+    """The targets' answers about its arms, by target, arm and template."""
     seconds: float
     """Total duration of all steps in seconds."""
     billed_usd: float | None
-    """The cost of its calls to this run, in US dollars, with its part of those that several samples
-    used; None if the price of a billed call is not known."""
+    """The cost of its calls in this run, in US dollars, including its part of shared calls; None if
+    the price of a billed call is not known."""
     hidden: bool = False
     """Whether texts, prompts and answers are replaced by their lengths and hashes."""
 

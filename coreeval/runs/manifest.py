@@ -1,6 +1,6 @@
-"""manifest.json: what was run, on what, with which result; other programs read it.
+"""manifest.json: the settings, inputs and results of a run, for other programs to read.
 
-`strip_paths` takes the places of the machine out of what a run recorded.
+`strip_paths` removes local paths from the records of a run.
 """
 
 import re
@@ -43,8 +43,8 @@ def _check_models(said: dict[str, Any]) -> dict[str, Any]:
 
 
 SampleCounts = Annotated[dict[str, int], AfterValidator(_check_counts)]
-"""`total`, one entry per outcome, and `pending`; all but `total` add up to `total`. Outcomes that
-are left out are 0."""
+"""`total`, one entry per outcome, and `pending`; all but `total` add up to `total`. Missing
+outcomes are 0."""
 ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 """The config's `models`, with the keys set there."""
 
@@ -53,7 +53,7 @@ class ConfigSource(Value):
     """The config from which the run was started."""
 
     path: str
-    """The path of its file; empty if it was given in memory, or the run repeats a cassette."""
+    """The path of its file; empty if it was given in memory, or if the run replays a cassette."""
     sha256: str
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
@@ -70,7 +70,7 @@ class Fingerprints(Value):
     code: str
     """Version of the package; recorded, but never blocking."""
     graph: str
-    """Hash of node names and prompts; a thread of another graph is started anew, not resumed."""
+    """Hash of node names and prompts; a thread of another graph is restarted, not resumed."""
 
 
 class KnowledgeUsed(Value):
@@ -83,7 +83,7 @@ class KnowledgeUsed(Value):
     coverage: Coverage
     gaps: tuple[str, ...] = ()
     takedown: int = 0
-    """Number of entries of the takedown list that the run respected."""
+    """Number of entries of the takedown list that the run used."""
     takedown_sha256: str = ""
     stats: dict[str, Any] = {}
     """Statistics of the local store; empty if there is none."""
@@ -93,11 +93,11 @@ class KnowledgeUsed(Value):
     cost_usd: float = 0.0
     """Charges of remote backends in US dollars; not part of the models' budget."""
     notes: tuple[str, ...] = ()
-    """Remarks of remote backends besides their answers."""
+    """Remarks of remote backends."""
 
 
 class FollowedRelease(Value):
-    """The release that a run follows, from which it keeps samples that are still good."""
+    """The release that a run follows, from which it keeps samples that are still valid."""
 
     version: str
     digest: str
@@ -117,10 +117,10 @@ class Cost(Value):
     budget_usd: float | None = None
     billed_calls: int = 0
     cached_calls: int = 0
-    """Calls that were found in the call store."""
+    """Calls that were answered from the call store."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that came from the providers' own caches."""
+    """Prompt tokens from the providers' own caches."""
     completion_tokens: int = 0
     by_model: tuple[dict[str, Any], ...] = ()
 
@@ -184,7 +184,7 @@ class Manifest(Value):
     """Folder of the call store that the run shares."""
     limit: int | None = None
     subset: Subset | None = None
-    """The part of the benchmark that is taken; None for all, or for the first `limit` samples."""
+    """The selected part of the benchmark; None for all, or for the first `limit` samples."""
     batching: bool = False
     """Whether calls wait for batches."""
     evaluation: Evaluation | None = None
@@ -192,14 +192,14 @@ class Manifest(Value):
     plugins: tuple[PluginOrigin, ...] = ()
     """The plugins of the config and of detectors, each with its package and version."""
     parent: FollowedRelease | None = None
-    """The release that the run follows; None if every sample is made anew."""
+    """The release that the run follows; None if no samples are kept."""
     kept: int = 0
     """Number of samples kept from the parent, all of them accepted."""
     cassette: str = ""
     """Digest of the cassette that the run replays; empty if the run made its own requests."""
 
     def name_plugins(self, used: Iterable[PluginOrigin]) -> Self:
-        """Return a manifest that names these plugins too, in place of other versions of them."""
+        """Return a manifest that also has these plugins, replacing other versions of them."""
         named = {(each.group, each.name): each for each in (*self.plugins, *used)}
         return self.model_copy(update={"plugins": tuple(named.values())})
 
@@ -207,8 +207,8 @@ class Manifest(Value):
     def payer(self) -> str:
         """Return the run's name in the call store, which identifies the run's own calls.
 
-        It consists of frozen fields, so a run can be moved or copied. A run that repeats a cassette
-        has the recorded run's name and clock, and pays for itself.
+        It consists of frozen fields, so a run can be moved or copied. A run that replays a cassette
+        has the recorded run's name and clock, but is its own payer.
         """
         return name_payer(self.run, self.now, self.cassette)
 
@@ -231,7 +231,7 @@ class Manifest(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """The state of a run when the process that worked on it has ended."""
+    """The state of a run after its process has ended."""
 
     run_dir: Path
     manifest: Manifest
@@ -285,7 +285,7 @@ def read_original_manifest(path: Path) -> Manifest:
 
 
 def describe_first_problem(error: Exception) -> str:
-    """Return the first validation error, with its key; any other error in its own words."""
+    """Return the first validation error with its key; any other error unchanged."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False)[0]
@@ -299,7 +299,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 
 ELSEWHERE = ".../"
-"""Placeholder for a folder that is neither the config's nor the user's own."""
+"""The placeholder for a folder that is neither the config's nor the user's."""
 _WITHIN = re.compile(
     r"((?:(?<=replay:)|(?<=\bhf:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
 )

@@ -1,4 +1,4 @@
-"""The names of runs: how one says which run of a workspace is meant, without its path.
+"""The names of runs: ways to identify a run of a workspace without its path.
 
 A run is in `runs/NAME/START` of its workspace. It can be named by its short id, by the beginning of
 its start, by its benchmark's name (the newest run of it), or as `latest`.
@@ -20,12 +20,12 @@ from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 LATEST: Final = "latest"
 ID_DIGITS: Final = 6
 _FEWEST_DIGITS: Final = 3
-"""The fewest characters of an id or a start by which a run is found (own choice)."""
+"""The fewest characters of an id or start time that identify a run (own choice)."""
 _START: Final = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?")
 _TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 MOST_TAGS: Final = 100
 _MOST_CHARACTERS: Final = 10_000
-"""More than the tags of a run can have: the file may come from others."""
+"""A size that no file of tags exceeds; the file may come from a stranger."""
 
 
 def list_run_folders(workspace: Workspace, name: str = "*") -> list[Path]:
@@ -41,23 +41,23 @@ def _start_of(folder: Path) -> tuple[str, int]:
 
 
 def short_id(folder: Path) -> str:
-    """Return the id of a run: the first hex digits of the sha256 of its name and start."""
+    """Return the id of a run: the first hex digits of the sha256 of its name and start time."""
     return hashlib.sha256("/".join(folder.parts[-2:]).encode()).hexdigest()[:ID_DIGITS]
 
 
 def has_manifest(folder: Path) -> bool:
-    """Return whether a folder has a manifest, damaged or not: only then may it be a run's."""
+    """Return whether a folder has a manifest, even a damaged one; otherwise it is not a run's."""
     return os.path.lexists(folder / "manifest.json")
 
 
 def find_run(word: str, workspace: Workspace, *, what: str = "run") -> Path:
-    """Return the directory of the run that a word names.
+    """Return the directory of the run with a name.
 
     A path that exists but is not a run's is returned only if the word names no run.
 
     Args:
         word: A path, an id, the beginning of a start, a benchmark's name or `latest`.
-        workspace: Where the runs are.
+        workspace: The workspace with the runs.
         what: The things that the word may stand for, in the message if there is none.
 
     Raises:
@@ -112,7 +112,7 @@ def find_run_folder(run: Path | str, *, what: str = "run") -> Path:
 def _no_such_run(
     word: str, known: Sequence[Path], workspace: Workspace, what: str
 ) -> RunStateError:
-    """Return the error for a word that names neither a run nor a path, with the nearest name."""
+    """Return the error for a word that is neither a run nor a path, with the most similar name."""
     told = f"there is no {what} {word!r}"
     if not known:
         hint = "go to the folder of your config, or make one: coreeval refresh CONFIG"
@@ -149,7 +149,7 @@ def _newest(workspace: Workspace) -> Path:
 
 
 def read_tags(files: RunFiles) -> list[str]:
-    """Return the tags of a run; lines that are no tags do not count."""
+    """Return the tags of a run; invalid lines are ignored."""
     try:
         with files.tags.open(encoding="utf-8", errors="replace") as file:
             lines = file.read(_MOST_CHARACTERS).splitlines()
@@ -159,10 +159,10 @@ def read_tags(files: RunFiles) -> list[str]:
 
 
 def require_tag(word: str) -> str:
-    """Return a word that is a tag.
+    """Return a word after checking that it is a tag.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a tag.
     """
     if not _TAG.fullmatch(word):
         raise UsageError(
@@ -173,7 +173,7 @@ def require_tag(word: str) -> str:
 
 
 def change_tags(files: RunFiles, add: Sequence[str], remove: Sequence[str]) -> list[str]:
-    """Add tags to a run and remove others; return those that it has then.
+    """Add and remove tags of a run; return the resulting tags.
 
     Raises:
         UsageError: a word is not a valid tag.

@@ -1,4 +1,4 @@
-"""Why a run that is complete accepted no sample, and what to do about it."""
+"""Explains why a complete run accepted no sample, and what to do."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +51,7 @@ def _describe_news(manifest: "Manifest") -> str:
 
 
 def _less_certain_news(manifest: "Manifest") -> str:
-    """Return how much of the store `knowledge.min_precision` kept out; "" if nothing."""
+    """Return how much of the store `knowledge.min_precision` excluded; "" if nothing."""
     from coreeval.tools.cutoffs import CERTAIN_FIRST
 
     used = manifest.knowledge

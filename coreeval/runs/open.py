@@ -1,7 +1,6 @@
-"""Opening a run to look at it, and what the runs of a workspace need of the call store.
+"""Opens runs for reading, and finds the calls that the runs of a workspace need.
 
-Nothing in a run is created or changed. `lock_runs` makes sure that nobody works on runs
-meanwhile.
+Nothing in a run is created or changed. `lock_runs` keeps other processes from using runs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -72,9 +71,9 @@ class CallReferences:
     """The calls and payers that runs need in a call store."""
 
     keys: frozenset[str]
-    """Keys of the calls that they used."""
+    """The keys of the calls that they used."""
     payers: frozenset[str]
-    """Names under which they paid."""
+    """The names under which they paid."""
 
 
 def list_runs(workspace: Workspace) -> list[RunFiles]:
@@ -93,22 +92,22 @@ def collect_references(runs: Sequence[RunFiles]) -> CallReferences:
     for files in runs:
         with RunStore.open(files.store, now=utc_now) as store:
             keys.update(store.history.call_keys())
-        if files.manifest.exists():  # a run that was killed at its start has none
+        if files.manifest.exists():  # a run killed at its start has none
             payers.add(read_original_manifest(files.manifest).payer)
     return CallReferences(keys=frozenset(keys), payers=frozenset(payers))
 
 
 def is_run_name(payer: str) -> bool:
-    """Return whether a name in the call store is a run's, wherever the run's directory is."""
+    """Return whether a name in the call store is a run's, independent of the run's directory."""
     return "@" in payer
 
 
 @contextmanager
 def lock_runs(runs: Sequence[RunFiles]) -> Iterator[None]:
-    """Hold the locks of runs, so that no other process works on them inside the block.
+    """Hold the locks of runs, so that no other process uses them during the block.
 
     Raises:
-        RunLocked: another process works on one of the runs.
+        RunLocked: another process is using one of the runs.
     """
     with ExitStack() as held:
         for files in runs:

@@ -1,4 +1,4 @@
-"""The pace, the costs and the waits of a run in words, in a progress bar and in `status`."""
+"""Describes the pace, costs and waits of a run, for progress bars and `status`."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ REASON = 120
 WAITS = 3
 """The most waits shown, one line each."""
 SILENT_S = 10.0
-"""The seconds since its last report after which a worker is called silent; it reports each second.
+"""The seconds without a report after which a worker is silent; workers report every second.
 """
 _CAUSES: Mapping[str, str] = {
     "budget": "{who}: {number} waiting for budget that calls in flight may free",
@@ -48,7 +48,7 @@ def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
 
 
 def spend_parts(spend: "Spend") -> Iterator[str]:
-    """Yield what was spent, if anything was or may be."""
+    """Yield the cost so far, if anything was or may be spent."""
     spent = spend.billed_usd + spend.reserved_usd
     if spend.budget_usd is not None:
         yield f"{spent:.4g} of {spend.budget_usd:.4g} USD"
@@ -59,7 +59,7 @@ def spend_parts(spend: "Spend") -> Iterator[str]:
 
 
 def forecast_parts(found: "CostForecast | None") -> Iterator[str]:
-    """Yield what the run will have spent at the end of its stage, and whether the budget lasts."""
+    """Yield the expected cost at the end of the stage, and whether the budget suffices."""
     if found is None:
         return
     ends = f"{found.low_usd:.4g} to {found.high_usd:.4g}"
@@ -68,17 +68,17 @@ def forecast_parts(found: "CostForecast | None") -> Iterator[str]:
 
 
 def format_idle_time(idle_s: float) -> str:
-    """Return that there is no progress, and for how long."""
+    """Return a message that there is no progress, and for how long."""
     return f"no progress for {format_span(idle_s)}"
 
 
 def wait_lines(waits: "tuple[Wait, ...]") -> list[str]:
-    """Return what the run is waiting for, the main reason first."""
+    """Return what the run is waiting for, main reason first."""
     return [_wait_line(wait) for wait in waits[:WAITS]]
 
 
 def worker_lines(workers: "tuple[WorkerSnapshot, ...]") -> list[str]:
-    """Return where each worker process stands."""
+    """Return the state of each worker process."""
     return [_worker_line(worker) for worker in workers]
 
 

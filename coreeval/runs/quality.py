@@ -1,6 +1,6 @@
-"""What an owner signs off: acceptance, balance, label noise, coverage, overlap, findings.
+"""Quality measures of a dataset: acceptance, balance, label noise, coverage, overlap, findings.
 
-The overlap says how much of the updated texts stands in their originals, word for word. The
+The overlap is the share of the updated texts that is copied from their originals word for word. The
 findings are the scores, ranks and verdicts of the run's report.
 """
 
@@ -41,12 +41,12 @@ class LabelShare(Value):
 
 
 class LabelNoise(Value):
-    """Judgements of labels by blind judges, who see neither a text's label nor its history."""
+    """Label judgements of blind judges, who see neither a text's label nor its history."""
 
     original: Score = NO_SCORE
-    """Share of the judged originals that definitely read as another label."""
+    """Share of the judged originals that clearly have another label."""
     updated: Score = NO_SCORE
-    """Share of the judged new texts, including retries, that did not read as the label."""
+    """Share of the judged new texts, including retries, that did not have the label."""
     bound: Share | None = None
     """Upper bound for the share of wrong labels in the updated arm (`estimate_noise_bound`); None
     if nothing was judged, or if there are no updated texts."""
@@ -87,7 +87,7 @@ class Quality(Value):
     """Share of the benchmark's samples for which news was found."""
     rungs: tuple[RungCoverage, ...]
     overlap: Overlap | None = None
-    """None in releases made before this was measured."""
+    """The overlap; None in releases made before it was measured."""
 
 
 class TargetVerdict(NamedTuple):
@@ -105,7 +105,7 @@ class TargetFindings(Value):
 
     target: str
     original: Score = NO_SCORE
-    """Macro-F1 on the original arm, for the samples that the updated arm has too."""
+    """Macro-F1 on the original arm, for the samples that are also in the updated arm."""
     updated: Score = NO_SCORE
     pcr: str | None = None
     """The verdict of PCR; None if it was not run. The next two fields work the same way."""
@@ -115,11 +115,11 @@ class TargetFindings(Value):
     numleak: dict[str, str] = {}
     """Verdict for each series."""
     others: dict[str, dict[str, str]] = {}
-    """By gate, the verdicts of other detectors by part; a part without a name is all of it."""
+    """The verdicts of other detectors by gate and part; an empty part is the whole target."""
 
     @model_serializer(mode="wrap")
     def _omit_no_others(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `others` out if it is empty: releases from before it have no such key."""
+        """Leave `others` out if it is empty, because older releases have no such key."""
         dumped: dict[str, Any] = dump(self)
         if not self.others:
             dumped.pop("others", None)
@@ -144,7 +144,7 @@ class Findings(Value):
 
     @model_serializer(mode="wrap")
     def _omit_no_comparison(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `comparability` out if it is None: releases from before it have no such key."""
+        """Leave `comparability` out if it is None, because older releases have no such key."""
         dumped: dict[str, Any] = dump(self)
         if self.comparability is None:
             dumped.pop("comparability", None)
@@ -152,8 +152,8 @@ class Findings(Value):
 
 
 GRAM = 5
-"""Words per n-gram. The checks use three (pilot §7), which names and phrases share by chance; five
-in a row are rarely shared unless copied (own choice)."""
+"""Words per n-gram. The checks use three (pilot §7), which texts may share by chance through names
+and phrases; five in a row are rarely shared unless copied (own choice)."""
 _SIGN = re.compile(f"([{UNSPACED}])")
 """A character that counts as about one word."""
 OverlapTexts = Mapping[str, str]
@@ -162,7 +162,7 @@ OverlapTexts = Mapping[str, str]
 def measure_overlap(store: RunStore, *, withheld: Collection[str]) -> Overlap:
     """Measure the overlap of a run's updated arm with its originals, without withheld samples.
 
-    It quotes nothing, so it can be published even if the originals may not be.
+    The result quotes nothing, so it can be published even if the originals cannot.
     """
     return share_ngrams(
         (fields, ended.sample.fields)
@@ -172,7 +172,7 @@ def measure_overlap(store: RunStore, *, withheld: Collection[str]) -> Overlap:
 
 
 def share_ngrams(pairs: Iterable[tuple[OverlapTexts, OverlapTexts]]) -> Overlap:
-    """Return the share of the new texts' n-grams that their originals have too, over all texts.
+    """Return the share of all new texts' n-grams that are also in their originals.
 
     Args:
         pairs: New and original texts of each sample, by field; an n-gram may occur in any field
@@ -228,7 +228,7 @@ def measure_quality(
 
 
 class SampleEnding(NamedTuple):
-    """How a sample of a release ended."""
+    """The outcome of a sample of a release."""
 
     label: str
     published: bool
@@ -239,7 +239,7 @@ class SampleEnding(NamedTuple):
 
 
 def measure_shares(endings: Iterable[SampleEnding], task: Task) -> Quality:
-    """Return the measures of quality that follow from how the samples ended alone."""
+    """Return the quality measures that depend only on the outcomes of samples."""
     total, accepted = Counter[str](), Counter[str]()
     found, used = Counter[Rung](), Counter[Rung]()
     for label, published, rung, _ in endings:
@@ -295,8 +295,8 @@ def merge_noise_bounds(
 ) -> float | None:
     """Return the bound over renewed and kept texts, each weighted by its number.
 
-    `here` bounds the renewed texts, `there` the kept ones, by the run that judged them. None if
-    texts of either kind have no bound, or if there are no texts.
+    `here` is the bound for renewed texts; `there` is the bound for kept texts, from the run that
+    judged them. None if texts of either kind have no bound, or if there are no texts.
     """
     parts = [(bound, count) for bound, count in ((here, renewed), (there, kept)) if count]
     if not parts:
@@ -306,13 +306,13 @@ def merge_noise_bounds(
 
 
 def estimate_noise_bound(original: Score, updated: Score) -> float | None:
-    """Bound the share of accepted texts that may have a wrong label; None without judgements.
+    """Bound the share of accepted texts with a wrong label; None without judgements.
 
-    A text is accepted if a blind judge reads its label. A text that lost its label passes only if
-    the judge errs. If the judge is wrong on new texts no more often than it disagrees with the
-    originals (`m`; the benchmark's own noise only raises it), at most `r / (1 - m)` of the texts
-    lost their label, where `r` were refused, `m` of those that lost it passed, and `1 - r` passed
-    in all. Both are taken at the upper end of their intervals.
+    A text is accepted if a blind judge finds its label. A text that lost its label passes only if
+    the judge errs. Assume that the judge errs on new texts at most as often as it disagrees with
+    the originals (`m`, which the benchmark's own noise only raises). If a share `r` was rejected
+    and `1 - r` passed, at most `r / (1 - m)` of the texts lost their label, of which a share `m`
+    passed. Both `r` and `m` are taken at the upper end of their intervals.
     """
     if original.ci_high is None or updated.ci_high is None:
         return None
@@ -325,10 +325,10 @@ ReportJson = Mapping[str, Any]
 
 
 def read_findings(report: ReportJson, *, where: Path) -> Findings:
-    """Return a report's (`read_report`) findings on each target; unqueried targets are absent.
+    """Return the findings on each target in a report (`read_report`), without unqueried targets.
 
     Raises:
-        RunCorrupt: the report is not in the form that a run writes.
+        RunCorrupt: the report is not in the format that a run writes.
     """
     try:
         return _target_findings(report)
@@ -381,7 +381,7 @@ def _target_verdicts(found: Mapping[str, Sequence[Finding]], target: str) -> dic
 
 
 def _target_scores(found: ReportJson) -> tuple[Score, Score]:
-    """Return a target's macro-F1 on each of the two arms, over the samples that both have."""
+    """Return a target's macro-F1 on each of the two arms, over the samples in both."""
     pair = find_ranked_pair(found)
     if pair is None:
         return NO_SCORE, NO_SCORE

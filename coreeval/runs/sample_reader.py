@@ -1,4 +1,4 @@
-"""Reading the samples of a run: a list of them, and the history of each."""
+"""Reads the samples of a run: lists of samples, and the history of each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,11 +21,11 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.terminal import command
 
 _SYNONYMS = {"updated": "accepted"}
-"""Other words for an outcome: an accepted sample is in the updated arm."""
+"""Synonyms for outcomes; an accepted sample is in the updated arm."""
 
 
 def read_outcomes(names: Sequence[str]) -> tuple[str, ...]:
-    """Return outcomes by their names or synonyms; all but `pending` if none is named.
+    """Return outcomes by their names or synonyms; all but `pending` if no name is given.
 
     Raises:
         UsageError: there is no such outcome.
@@ -37,10 +37,10 @@ def read_outcomes(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def require_known(what: str, name: str, known: Sequence[str]) -> None:
-    """Refuse a name that is not known, with the nearest one that is.
+    """Raise an error for an unknown name, with the most similar known one.
 
     Raises:
-        UsageError: it is not known.
+        UsageError: the name is not known.
     """
     if name not in known:
         raise UsageError(f"there is no {what} {name!r}", hint=suggest_name(name, known))
@@ -87,7 +87,7 @@ class SampleReader:
     """The number of texts by arm; None before the run is complete."""
 
     def story(self, sample_id: str) -> SampleHistory:
-        """Return the story of a sample.
+        """Return the history of a sample.
 
         Raises:
             UsageError: the sample does not exist.
@@ -114,7 +114,7 @@ class SampleReader:
         }
 
     def explain_empty(self, given: Mapping[str, Any]) -> str:
-        """Return why no sample passes these filters."""
+        """Return the reason that no sample matches the filters."""
         if not given:
             return "no sample has ended yet"
         answered = {arm for tally in self.store.target_answers.tally() for arm in tally.arms}

@@ -1,7 +1,7 @@
-"""Where the facts of a dataset come from, on which terms, and what these ask of its users.
+"""The sources of a dataset's facts, their terms, and the resulting duties of users.
 
-GDELT's headlines are quoted as excerpts. A fact of Wikipedia's is a whole sentence under CC BY-SA
-4.0, so attribution and share-alike reach whatever is adapted from it.
+GDELT's headlines are quoted as excerpts. A fact from Wikipedia is a whole sentence under CC BY-SA
+4.0, so attribution and share-alike apply to everything adapted from it.
 """
 
 from collections import Counter
@@ -45,16 +45,16 @@ class SourceTerms(Value):
 
     source: EvidenceSource
     licence: str
-    """A short name; empty if the texts are their publishers' own."""
+    """The short name of the licence; empty if the texts are under their publishers' own terms."""
     licence_url: str = ""
     facts: int
-    """The number of replaced facts that rest on it."""
+    """The number of replaced facts that use it."""
     share_alike: bool = False
-    """Whether what is adapted from it must be passed on under the same licence."""
+    """Whether adaptations must be redistributed under the same licence."""
 
 
 def count_sources(used: Iterable[tuple[str, str]]) -> tuple[SourceTerms, ...]:
-    """Return the terms of some sources, given source and licence of each fact, most facts first."""
+    """Return sources and their terms, most facts first, given source and licence of each fact."""
     counted = Counter(used)
     return tuple(
         SourceTerms.model_validate(
@@ -87,7 +87,7 @@ _PUBLISHERS = "that of each publisher"
 
 
 def describe_share_alike(terms: SourceTerms) -> str:
-    """Return what a share-alike licence asks of the user, in Markdown."""
+    """Return the user's duties under a share-alike licence, in Markdown."""
     return OBLIGATIONS.format(
         facts=terms.facts,
         owner=_OWNERS.get(terms.source, "the publisher"),

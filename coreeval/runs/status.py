@@ -1,8 +1,8 @@
-"""What `coreeval status` and the pages show of a run while it goes on.
+"""The status of a run, for `coreeval status` and the pages.
 
-The counts are those of the results in run.db, and the money is that of the ledger. The speed, and
-what the run waits for, is what the process that works on it said last, a few seconds ago. This
-module is read without pydantic and SQLAlchemy: importing them takes longer than looking.
+The counts come from the results in run.db, and costs from the ledger. Speed and waits are from the
+last report of the run's process, a few seconds ago. This module does not import pydantic and
+SQLAlchemy, because importing them takes longer than reading the status.
 """
 
 import json
@@ -61,7 +61,7 @@ _STATE = """
     LEFT JOIN heartbeat AS beat ON found.kind = 'process'
     ORDER BY found.number DESC, found.name, found.model
 """
-"""All that is asked of a run.db again and again while a run goes on, in one statement."""
+"""The one statement that is repeatedly sent to run.db during a run."""
 _FAILED = """
     SELECT sample_id AS sample, reason FROM results
     WHERE outcome = 'failed' ORDER BY rowid LIMIT ?
@@ -98,7 +98,7 @@ class StuckSample:
 
 @dataclass(frozen=True, kw_only=True)
 class LifeSign:
-    """The last sign of life from a process that worked on the run."""
+    """The last heartbeat of a process that worked on the run."""
 
     pid: int
     host: str
@@ -114,7 +114,7 @@ class CacheUse:
     model: str
     prompt_tokens: int
     cached_tokens: int
-    """The tokens that the provider had in its own cache."""
+    """The tokens that the provider read from its own cache."""
     cached_share: float
 
 
@@ -137,9 +137,10 @@ class RunStatus:
     """The same counts for the pass that writes the control arm; None if the config wants none."""
     bad_rows: int
     is_replay: bool
-    """Whether the run replays a cassette: it cannot be resumed, but replayed from the beginning."""
+    """Whether the run replays a cassette, so that it cannot be resumed, only replayed from the
+    beginning."""
     cache_use: tuple[CacheUse, ...]
-    """How much of the prompts the providers had cached, by role and model, most tokens first."""
+    """The cached shares of prompts by role and model, most tokens first."""
     spend: Spend
     pulse: ProgressSnapshot | None
     """The process's last report on the run; None if no process works on it."""
@@ -148,7 +149,7 @@ class RunStatus:
     sign: LifeSign | None
     stuck: tuple[StuckSample, ...]
     batches: BatchSummary | None
-    """The batches that the run's calls wait for or waited for; None if they were sent at once."""
+    """The batches of the run's calls; None if they were sent at once."""
 
     @property
     def ended(self) -> int:
@@ -172,7 +173,7 @@ class RunStatus:
 
 
 def read_comparability(run: Path) -> Json | None:
-    """Return what a run's report says of its arms: verdict, sentences, samples needed.
+    """Return the comparison of the arms in a run's report: verdict, sentences, samples needed.
 
     None if there is no report, it is damaged, or it was written before that was measured.
     """
@@ -322,7 +323,7 @@ def _defects(manifest: object) -> Iterator[str]:
 
 
 def _is_time(said: object) -> bool:
-    """Return whether a value is an ISO time, or empty as that of a run that has not ended."""
+    """Return whether a value is an ISO time, or empty for a run that has not ended."""
     try:
         return isinstance(said, str) and bool(not said or datetime.fromisoformat(said))
     except ValueError:
@@ -368,13 +369,13 @@ def _status_at_rest(recorded: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _RunState:
-    """What one run.db says of where its run is."""
+    """The progress of a run according to one run.db."""
 
     counts: dict[str, int]
     bad_rows: int
     cache_use: tuple[CacheUse, ...]
     beat: Json | None
-    """The row of the heartbeat; None if there is none."""
+    """The heartbeat's row; None if there is none."""
 
 
 def _read_state(run: Path) -> _RunState:

@@ -9,7 +9,7 @@ from coreeval.tools.workspace import RunFiles
 
 
 def build_status_document(now: RunStatus) -> dict[str, Any]:
-    """Return what `coreeval status --json` prints of a run."""
+    """Return the `coreeval status --json` output for a run."""
     sign, pulse = now.sign, now.pulse
     return {
         "run": str(now.run),

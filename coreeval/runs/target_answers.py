@@ -1,4 +1,4 @@
-"""What targets answered about one sample, and whether each answer is right."""
+"""The targets' answers about one sample, and whether each is right."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,7 +6,7 @@ from coreeval.schema import AnswerKind, Arm, Prediction, Value
 from coreeval.tools.stores.run_correctness import ARMS, SampleCorrectness
 
 SOURCES = {str(arm): arm for arm in ARMS}
-"""The arms, by the name of the source that predictions have."""
+"""The arms, by the predictions' name of the source."""
 
 
 class TargetAnswer(Value):
@@ -15,20 +15,20 @@ class TargetAnswer(Value):
     target: str
     arm: Arm
     template: int
-    """Number of the task's template, from 1; 0 for a target that is shown none."""
+    """Number of the task's template, from 1; 0 for a target without templates."""
     kind: AnswerKind
     answer: str
     """A label, the letter of an option, or the target's words; empty if there is no answer."""
     right: bool | None
     """Whether it is right; None if the target refused, which counts neither way."""
     score: float | None
-    """How good it is, from 0 to 1, by a task whose answers are graded; else None."""
+    """The score from 0 to 1; None if the task does not grade answers."""
     reason: str
     """Why there is no answer; empty if there is one."""
 
 
 def judge_answers(found: Iterable[Prediction], label: str) -> Iterator[TargetAnswer]:
-    """Yield what targets answered, each with whether it is right.
+    """Yield the targets' answers, each with whether it is right.
 
     Args:
         found: Answers about texts of the arms.
@@ -49,15 +49,15 @@ def judge_answers(found: Iterable[Prediction], label: str) -> Iterator[TargetAns
 
 
 def count_right(found: SampleCorrectness, arm: Arm) -> tuple[int, int]:
-    """Return how many targets answered a sample in an arm right, and how many answered it."""
+    """Return the numbers of right answers and of all answers to a sample in an arm."""
     known = [arms[arm] for arms in found.values() if arm in arms]
     return known.count("right"), len(known)
 
 
 def describe_right(found: SampleCorrectness, arm: Arm) -> str:
-    """Return how targets answered a sample in an arm, such as `wrong` or `2 of 3`; "" if none did.
+    """Summarise the targets' answers to a sample in an arm, as `wrong` or `2 of 3`; "" if none.
 
-    One target's answers are told as they are, those of several by how many are right.
+    A single target's answer is described directly; for several, the number of right ones is given.
     """
     known = [arms[arm] for arms in found.values() if arm in arms]
     if len(found) == 1 and known:

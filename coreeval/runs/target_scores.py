@@ -1,4 +1,4 @@
-"""The score of each target on each arm, as a run's report states them."""
+"""The score of each target on each arm, from a run's report."""
 
 from pathlib import Path
 from typing import Any

@@ -1,1 +1,1 @@
-"""Renewing benchmarks on a schedule: what is due is done once, whoever looks and how often."""
+"""Renews benchmarks on a schedule: due work is done once, no matter how often it is checked."""

@@ -1,7 +1,7 @@
 """`schedule run`: a scheduler in the foreground, for containers, that stops cleanly.
 
-Work is done in the main thread, because that is where a run receives signals; APScheduler's thread
-only says which config is due. Its jobs are in memory, over cron's own times.
+Work is done in the main thread, where a run receives signals; APScheduler's thread only reports
+which config is due. Its jobs are in memory, with the cron schedule's times.
 """
 
 import signal
@@ -52,7 +52,7 @@ class ConfigTimers:
         trace: TracebackType | None,
     ) -> None:
         self._scheduler.pause()
-        self._scheduler.get_jobs()  # waits for a round in hand, whose jobs a shutdown would lose
+        self._scheduler.get_jobs()  # waits for a round in progress: a shutdown would lose its jobs
         self._scheduler.shutdown()
 
     def set_times(self, config: Path, times: Cron) -> None:
@@ -71,7 +71,7 @@ class ConfigTimers:
 
 
 RETRY_AFTER = timedelta(minutes=15)
-"""The pause before another check of a config whose last check settled nothing."""
+"""The pause before another check of a config after a check without a result."""
 SETTLED_ENDINGS = frozenset({"released", "nothing"})
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -81,7 +81,7 @@ class WakeQueue:
 
     def __init__(self) -> None:
         self.stopped = False
-        self._queue = SimpleQueue[Path | None]()  # a signal may come while it is being read
+        self._queue = SimpleQueue[Path | None]()  # a signal may arrive while it is being read
 
     def wake(self, config: Path) -> None:
         """Request a check of a config."""

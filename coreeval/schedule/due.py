@@ -1,4 +1,4 @@
-"""Brings the newest period without a release to one: once, by one process, and then no more."""
+"""Makes the release of the newest period without one, exactly once and in one process."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ Ending = Literal[
     "released", "failed", "gate", "interrupted", "waiting", "held", "nothing", "clock_back"
 ]
 IDLE_ENDINGS: frozenset[Ending] = frozenset({"nothing", "held"})
-"""The endings of checks that had nothing to do."""
+"""The results of checks that had nothing to do."""
 HookCaller = Callable[[Sequence[HookConfig], HookEvent, Path], tuple[HookResult, ...]]
 
 
@@ -72,13 +72,13 @@ class ScheduleResult:
     """The counts of the pass that writes the control arm; None without one."""
     trouble: ErrorRecord | None = None
     error: Exception | None = None
-    """What `trouble` is the record of, with its traceback."""
+    """The exception that `trouble` records, with its traceback."""
     told: tuple[HookResult, ...] = ()
     note: str = ""
 
 
 def run_due(configs: Sequence[Path], dependencies: Dependencies) -> Iterator[ScheduleResult]:
-    """Run what is due for each config; a failure of one does not hold up the others.
+    """Run what is due for each config; a failure of one does not affect the others.
 
     Raises:
         UsageError: two configs share a name in one workspace.
@@ -92,7 +92,7 @@ def run_due(configs: Sequence[Path], dependencies: Dependencies) -> Iterator[Sch
 
 
 def refuse_duplicate_configs(configs: Sequence[Path]) -> None:
-    """Refuse configs that would share state; an invalid one is reported in its turn.
+    """Refuse configs that would share state; an invalid config is reported in its turn.
 
     Raises:
         UsageError: two configs share a name in one workspace.
@@ -141,7 +141,7 @@ class ScheduleCheck:
             return
         self.dependencies.consent(self.plan)
         self.plan.check_hooks()
-        self.plan.load_gates()  # a file that is none is told of before anything is spent
+        self.plan.load_gates()  # an invalid file is reported before anything is spent
         try:
             with state_file.lease():
                 yield from self._work()
@@ -213,7 +213,7 @@ class ScheduleCheck:
     def _try_period(self, begun: OpenPeriod) -> ScheduleResult:
         """Bring a period as far towards its release as possible, and record the progress.
 
-        A version of an earlier pattern is kept, unless no release can have it.
+        The version from an earlier pattern is kept, unless it is not valid for a release.
         """
         plan = self.plan
         version = format_version(begun.due_at, plan.times, plan.schedule.version_pattern)
@@ -231,7 +231,7 @@ class ScheduleCheck:
         try:
             return self._try_steps(begun)
         except KeyboardInterrupt:
-            saved = self.plan.state_file.read().begun  # it says how far the period is
+            saved = self.plan.state_file.read().begun  # with the period's progress
             if saved is None:
                 raise
             return self._record_interrupt(saved)
@@ -360,7 +360,7 @@ class ScheduleCheck:
         return self._make_result("interrupted", begun, exit_code=Interrupted.exit_code)
 
     def _record_waiting(self, begun: OpenPeriod) -> ScheduleResult:
-        """Record that the run waits for batches; the next look collects them."""
+        """Record that the run waits for batches; the next check collects them."""
         known = self.plan.state_file.read().begun or begun
         self._save(known.model_copy(update={"outcome": "waiting"}))
         return self._make_result("waiting", begun, exit_code=WAITING)

@@ -1,8 +1,8 @@
-"""Runs the hooks after the steps of a period; they need consent.
+"""Runs the hooks of a period, which need consent.
 
-A hook is a command or a webhook that reports how a period ended, with a bounded number of tries. A
-config decides which commands run and which variables are sent where, and it may have changed since
-somebody read it: a schedule does nothing before its hooks and endpoints are accepted.
+A hook is a command or a webhook that reports the result of a period, with a limited number of
+tries. A config decides which commands run and where variables are sent, and it may have changed
+since somebody read it, so a schedule does nothing before its hooks and endpoints are accepted.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ STDERR = 2
 STOP_SIGNALS = tuple(
     number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGHUP")
 )
-"""Signals that end a hook and the pauses between its tries; ignored signals stay ignored."""
+"""The signals that end a hook and the pauses between its tries; ignored signals stay ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class HookFailed(Exception):
 
 
 class _Interrupt:
-    """Raises KeyboardInterrupt once after a signal, as soon as nothing holds it back."""
+    """Raises KeyboardInterrupt once after a signal, as soon as it is not held back."""
 
     def __init__(self) -> None:
         self._came = self._held = self._raised = False
@@ -154,7 +154,7 @@ class HookRunner:
     def _run_hook(
         self, hook: HookConfig, news: HookEvent, folder: Path, interrupt: _Interrupt
     ) -> HookResult:
-        import tenacity  # few looks tell anybody anything
+        import tenacity  # few checks notify anybody
 
         first, longest = PAUSES_S
         tries = tenacity.Retrying(

@@ -1,7 +1,7 @@
-"""The units by which cron, systemd or GitHub checks schedules: their texts and places.
+"""The texts and locations of the units with which cron, systemd or GitHub checks schedules.
 
-All of them check more often than anything is due, and let `run_due` decide: it knows the config's
-time zone, makes up for what was missed, and goes on with a run that failed.
+All of them check more often than schedules are due, and `run_due` decides: it knows the config's
+time zone, catches up on missed periods, and continues failed runs.
 """
 
 import hashlib
@@ -52,8 +52,8 @@ class ScheduleGroup:
     def command(self) -> list[str]:
         """Return the command to run, with absolute paths: cron and systemd lack the user's PATH.
 
-        With -P, Python imports nothing from the folder that it is started in: the config's folder
-        may be a stranger's.
+        With -P, Python imports nothing from the folder in which it is started, because the config's
+        folder may be a stranger's.
         """
         configs = [str(plan.path) for plan in self.plans]
         return [sys.executable, *("-P", "-m", "coreeval", "schedule", "due", "--quiet"), *configs]
@@ -100,7 +100,7 @@ def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
     service = _fill_template(
         "service",
         what=", ".join(plan.name for plan in looks.plans),
-        # The slash keeps a backslash or blank at the end of its name from ending the line.
+        # The slash prevents a backslash or blank at the end of its name from ending the line.
         folder=_escape_line(f"{looks.plans[0].path.parent}/", "%", "%%"),
         environment="\n".join(variables),
         command=" ".join(f'"{_quote_systemd(word).replace("$", "$$")}"' for word in looks.command),
@@ -142,7 +142,7 @@ def make_workflow(looks: ScheduleGroup, root: Path) -> str:
 def make_utc_lines(looks: ScheduleGroup) -> list[str]:
     """Return cron expressions in UTC that check daily at, or soon after, each time of a day.
 
-    A zone with summer time has two checks for each time; the one that is early finds nothing due.
+    A zone with summer time has two checks for each time; the early one finds nothing due.
     """
     shift = timedelta(minutes=3 + looks.offset(15))
     moments = {
@@ -228,12 +228,12 @@ def _quote_systemd(word: str) -> str:
 _NOT_FOR_UNITS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 """Control characters, including line breaks, and bytes of a path that are not UTF-8."""
 _NOT_FOR_GITHUB = re.compile(rf"{_NOT_FOR_UNITS.pattern}|[\x85\u2028\u2029]|\$\{{\{{")
-"""The same, the other line breaks of YAML, and `${{`, which starts an expression for GitHub."""
+"""The same characters, other YAML line breaks, and `${{`, which starts a GitHub expression."""
 
 
 _MEANS_MORE = re.compile(r"^[-!#~: ]|[*?\[\]\\]")
-"""What a path of a workflow must not begin with (options, exclusions, comments, homes, git's magic,
-blanks that are dropped) and must not have in it (patterns)."""
+"""The forbidden beginnings of a path in a workflow (options, exclusions, comments, homes, git's
+magic, dropped blanks) and its forbidden characters (patterns)."""
 
 
 def _escape_line(text: str, special: str, escaped: str) -> str:
@@ -256,10 +256,11 @@ def _check_path(text: str, refused: re.Pattern[str]) -> None:
 
 
 LONGEST_NAME = 200
-"""The most characters of a unit's name; a file's may have 255, and a draft of it is longer."""
+"""The most characters of a unit's name; a file's name may have 255, and that of a draft is
+longer."""
 UnitKind = Literal["cron", "systemd", "github"]
 CRONTAB = "crontab"
-"""Stands in for a file path: cron stores the line itself."""
+"""The placeholder for a file path; cron stores the line itself."""
 
 
 def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None) -> dict[str, str]:
@@ -267,7 +268,7 @@ def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None)
 
     Args:
         looks: The schedules.
-        way: What checks them.
+        way: The scheduler that checks them.
         root: The folder of the repository of a workflow; None: the one that contains the config.
 
     Raises:

@@ -1,6 +1,6 @@
-"""Which period of a schedule is the newest, what its release is called, and what has been done.
+"""The newest period of a schedule, the name of its release, and the recorded state.
 
-`explain_schedule` returns what a schedule has done and will do; it writes nothing.
+`explain_schedule` describes a schedule's past and future without writing anything.
 """
 
 import hashlib
@@ -58,14 +58,15 @@ class ErrorRecord(Value):
 
     @classmethod
     def from_error(cls, error: CoreEvalError) -> "ErrorRecord":
-        """Return an error in the form in which it is recorded and reported."""
+        """Return an error in its recorded and reported form."""
         return cls.model_validate(error.as_dict())
 
     def make_key(self, outcome: str, hook: HookConfig) -> str:
-        """Return the key under which it is remembered that a hook has taken this error.
+        """Return the key that records that a hook has received this error.
 
-        For a gate, the words of the message count too, because they say what was violated. Its
-        numbers and other messages do not: they may differ at each try although nothing has changed.
+        For a gate, the key depends on the message's words, which name the violation. Numbers and
+        other messages are ignored, because they may differ at each try although nothing has
+        changed.
         """
         words = self.message if self.kind == GateNotMet.kind else ""
         said = f"{hook.description}\n{re.sub(r'[0-9]+(?:[.][0-9]+)?', '', words)}"
@@ -79,7 +80,7 @@ def _check_moment(moment: datetime) -> datetime:
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_check_moment)]
-"""A time that every time zone can say."""
+"""A time that all time zones can represent."""
 
 
 class OpenPeriod(Value):
@@ -96,12 +97,12 @@ class OpenPeriod(Value):
     host: str
     """The host of the last try."""
     outcome: TryOutcome = "running"
+    """The result of the last try; `running` also if it was killed."""
     retried: bool = False
     """Whether the failed samples of the run have been retried while it waited for batches."""
-    """How the last try ended; `running` also if it was killed."""
     trouble: ErrorRecord | None = None
     told: tuple[str, ...] = ()
-    """Errors that hooks have taken, as `outcome:kind:` and a hash of the hook and the violation."""
+    """Errors that hooks have received, as `outcome:kind:` and a hash of hook and violation."""
 
     @property
     def holder(self) -> str:
@@ -149,7 +150,7 @@ class ScheduleFile:
         """Return the state, which is empty before the first period.
 
         Raises:
-            RunCorrupt: the file is damaged, is no regular file, or cannot be read.
+            RunCorrupt: the file is damaged, is not a regular file, or cannot be read.
         """
         if kind := special_kind(self.path.resolve()):
             raise self._unreadable(f"it is {kind}")
@@ -176,7 +177,7 @@ class ScheduleFile:
 
     @contextmanager
     def lease(self) -> Iterator[None]:
-        """Hold the schedule exclusively; the system releases a dead process's lease.
+        """Hold the schedule's lock; the system releases it if the process dies.
 
         Raises:
             RunLocked: another process is at work.
@@ -188,7 +189,7 @@ class ScheduleFile:
 
 
 MOST_MISSED = 1000
-"""The number at which counting missed periods stops."""
+"""The number of missed periods at which counting stops."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,7 @@ class SchedulePlan:
         """
         if self.schedule.gates is None:
             return None
-        from coreeval.releases.gates.limits import resolve_gates  # most looks find nothing due
+        from coreeval.releases.gates.limits import resolve_gates  # most checks find nothing due
 
         return resolve_gates(self.schedule.gates, base=self.path.parent)
 
@@ -326,7 +327,7 @@ def open_plan(path: Path) -> Iterator[SchedulePlan]:
 def _close_tracing() -> None:
     """Close the client of LangSmith, which has the key of one config's .env.
 
-    Only configs that ask models import the module; most looks find nothing due.
+    Only configs that ask models import the module; most checks find nothing due.
     """
     tracing = sys.modules.get("coreeval.models.tracing")
     if tracing is not None:

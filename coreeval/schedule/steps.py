@@ -1,8 +1,8 @@
-"""The steps of a period: refresh or resume a run, retry what failed, and release it.
+"""The steps of a period: refresh or resume a run, retry failed samples, and release it.
 
-`StepRunner` is the protocol, which tests implement too; `GraphSteps` runs the graph and makes the
-release. Its imports are inside, since most checks find nothing due, and what a run needs takes a
-second to import.
+`StepRunner` is the protocol, which tests also implement; `GraphSteps` runs the graph and makes the
+release. Its imports are inside functions, because most checks find nothing due, and importing the
+modules of a run takes a second.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ class StepResult:
 
     @classmethod
     def from_manifest(cls, run: Path, manifest: "Manifest") -> "StepResult":
-        """Return the state of a run as its manifest has it."""
+        """Return the state of a run from its manifest."""
         control = manifest.control.counts if manifest.control else None
         waiting = manifest.status == "waiting"
         return cls(run, manifest.status == "complete", manifest.counts, control, waiting)

@@ -1,4 +1,4 @@
-"""Writing units to their places; what somebody else put there stays, unless it may be replaced."""
+"""Writes units to their locations; other existing units stay, unless they may be replaced."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from coreeval.schedule.install import CRONTAB
 from coreeval.tools.files import hold_lock, replacing, special_kind, write_text
 
 _NO_CRONTAB = re.compile(rb"no crontab for|can't open '[^/']+': No such file")
-"""What crontab prints if a user has no table yet: Vixie cron, its successors, and BusyBox."""
+"""The output of crontab for a user without a table: Vixie cron, its successors, and BusyBox."""
 
 LONGEST_WAIT_S: Final = 30
-"""How long an install waits for another one that changes the crontab (own choice)."""
+"""The time that an install waits for another one that changes the crontab (own choice)."""
 
 
 def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> list[str]:
@@ -31,10 +31,9 @@ def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) ->
         crontab_copy: The path of the backup of the crontab, if it is replaced.
 
     Raises:
-        UsageError: other units exist there, a folder stands there, or there is no cron on this
-            machine.
+        UsageError: other units or a folder exist there, or there is no cron on this machine.
         RunLocked: another install changes the crontab.
-        RunError: cron does not show its table, or refuses the line, or a unit cannot be written.
+        RunError: cron does not show its table or rejects the line, or a unit cannot be written.
     """
     with _lock_crontab() if CRONTAB in units else nullcontext():
         return _write_units(units, force=force, crontab_copy=crontab_copy)
@@ -81,13 +80,13 @@ def _lock_crontab() -> Iterator[None]:
 
 
 def _find_others(name: str, text: str, crontab: str) -> list[str]:
-    """Return the other units in the place of a unit: lines of the crontab, or its file."""
+    """Return the other units at the location of a unit: lines of the crontab, or its file."""
     if name == CRONTAB:
         return list_other_units(crontab, text)
     path = Path(name)
     if path.is_dir() and not path.is_symlink():
         raise UsageError("a folder occupies the path of the unit", where=name, hint="move it away")
-    if special_kind(path):  # a link is replaced, not followed; a pipe would be waited for
+    if special_kind(path):  # links are replaced, not followed; reading a pipe would block
         return [name]
     with _explain_refusal(path):
         return [name] if path.exists() and path.read_bytes() != text.encode() else []
@@ -95,10 +94,10 @@ def _find_others(name: str, text: str, crontab: str) -> list[str]:
 
 @contextmanager
 def _explain_refusal(place: Path) -> Iterator[None]:
-    """Report in one message that the system refuses a file.
+    """Convert an error of the system about a file to one message.
 
     Raises:
-        RunError: it does.
+        RunError: the system refuses the file.
     """
     try:
         yield
