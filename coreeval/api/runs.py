@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from coreeval.api.places import RunLike, find_run, find_workspace
 from coreeval.api.samples import SampleTrace, list_samples, trace_sample
-from coreeval.api.tables import Result, Table, parse_columns
+from coreeval.api.tables import Result, Row, Table, parse_columns
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.evaluation.report.report_file import read_report
 from coreeval.graph.run_document import build_run_document, read_run_scores
@@ -106,6 +106,8 @@ class Run(Result, RunSummary):
     def scores(self) -> Table:
         """Return the score of each target on each arm with its 95 % interval.
 
+        The arms have different samples: use `paired_scores` to compare them.
+
         Returns:
             A row for each target and arm: `target, arm, score, estimate, ci_low, ci_high, n`.
 
@@ -121,6 +123,27 @@ class Run(Result, RunSummary):
             for arm, score in each["arms"].items()
         ]
         return Table(f"scores of {self.manifest.name}", _SCORE_COLUMNS, rows)
+
+    def paired_scores(self) -> Table:
+        """Return the scores on the original and updated texts of samples that both arms have.
+
+        Returns:
+            A row for each target that has such samples: `target, score, original, updated,
+            difference, ci_low, ci_high, n`, with the 95 % interval of the difference.
+
+        Raises:
+            RunStateError: the run is unfinished, or its report cannot be read.
+        """
+        found = read_run_scores(self)
+        if found is None:
+            raise self._no_report()
+        rows: list[Row] = [
+            (each["target"], found["score"], pair["original"], pair["updated"],
+             *map(pair["difference"].get, (*_ENDS, "n")))
+            for each in found["targets"]
+            if (pair := each["paired"])
+        ]  # fmt: skip
+        return Table(f"paired scores of {self.manifest.name}", _PAIR_COLUMNS, rows)
 
     def trace(self, sample: str) -> SampleTrace:
         """Return what happened to a sample, step by step, with its texts, facts and calls.
@@ -146,6 +169,10 @@ class Run(Result, RunSummary):
 _ENDS: Final = ("estimate", "ci_low", "ci_high")
 _SCORE_COLUMNS: Final = parse_columns(
     "target arm score estimate:number ci_low:number ci_high:number n:integer"
+)
+_PAIR_COLUMNS: Final = parse_columns(
+    "target score original:number updated:number difference:number ci_low:number ci_high:number "
+    "n:integer"
 )
 
 

@@ -281,14 +281,23 @@ class Result(ABC):
         """
         return self.table.to_pandas()
 
+    def _remarks(self) -> tuple[str, ...]:
+        """Return what a repr says in full, each thing on a line, before the table."""
+        return ()
+
     def __repr__(self) -> str:
-        return f"{visible_line(self.summary)}\n{self.table!r}"
+        remarks = (f"  {visible_line(each)}" for each in self._remarks())
+        return "\n".join((visible_line(self.summary), *remarks, repr(self.table)))
+
+    def __str__(self) -> str:
+        return repr(self)  # a pydantic base would print all its fields
 
     def _repr_html_(self) -> str:
         from markupsafe import Markup
 
-        said = Markup("<p>{}</p>\n").format(visible_line(self.summary))
-        return str(said) + self.table._repr_html_()
+        line = Markup("<p>{}</p>\n")
+        said = (line.format(visible_line(each)) for each in (self.summary, *self._remarks()))
+        return "".join(said) + self.table._repr_html_()
 
 
 class CommandResult(Result):

@@ -73,6 +73,11 @@ class Check:
             return ""
         return self.error.message if self.error else "\n".join(self.found)
 
+    @property
+    def hint(self) -> str:
+        """What to do, such as the lines to write; empty if that is not known."""
+        return self.error.hint if self.error else ""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Validation(Result):
@@ -89,8 +94,12 @@ class Validation(Result):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The problems that prevent a run, by name of the failed check."""
-        return tuple(f"{each.name}: {each.problem}" for each in self.checks if not each.ok)
+        """The problems that prevent a run: each failed check, what is wrong, and what to do."""
+        return tuple(
+            f"{each.name}: {each.problem}" + (f"; to do: {each.hint}" if each.hint else "")
+            for each in self.checks
+            if not each.ok
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -133,11 +142,14 @@ class Validation(Result):
                 each.found,
                 each.problem,
                 each.error.where if each.error else "",
-                each.error.hint if each.error else "",
+                each.hint,
             )
             for each in self.checks
         ]
         return Table("checks", _COLUMNS, rows)
+
+    def _remarks(self) -> tuple[str, ...]:
+        return self.problems
 
 
 _COLUMNS: Final = parse_columns("check ok:boolean found:texts problem where hint")

@@ -7,7 +7,7 @@ from 0 to 1. This module does not import numpy before an answer is graded.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from coreeval.evaluation.answer_parsers import LabelShape, TargetAnswer
 from coreeval.evaluation.answer_shapes import FreeShape, OptionShape
@@ -51,6 +51,13 @@ class Scoring:
     """The share of right answers."""
     score: ScoreTerm
     """The second score, in place of the macro-F1 of labels."""
+    headline: Literal["accuracy", "macro_f1"] = "macro_f1"
+    """The key of the score that a summary of a run names."""
+
+    @property
+    def headline_name(self) -> str:
+        """The name of the score that a summary of a run names."""
+        return (self.accuracy if self.headline == "accuracy" else self.score).name
 
 
 def scoring_of(task: Task) -> Scoring:
@@ -116,6 +123,7 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         make_shapes=_option_shapes,
         format='Give the letter as a JSON object: {"answer": "..."}',
         accuracy=_RIGHT,
+        headline="accuracy",  # a letter that is never correct lowers the macro-F1 of few samples
         score=ScoreTerm(
             name="macro-F1",
             definition="mean of the F1 of each letter, 0 for a letter that is neither answered "

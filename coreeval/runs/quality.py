@@ -396,12 +396,11 @@ def find_ranked_pair(found: ReportJson) -> ReportJson | None:
     return next((each for each, is_ranked in zip(pairs, ranked, strict=True) if is_ranked), None)
 
 
-def read_arm_scores(report: ReportJson) -> dict[str, dict[str, Score]]:
+def read_arm_scores(report: ReportJson, key: str = "macro_f1") -> dict[str, dict[str, Score]]:
     """Return the score of each target of a report on each arm, over all samples of the arm."""
     return {
         str(target["target"]): {
-            arm["arm"]: Score.model_validate(arm["macro_f1"])
-            for arm in target["all_samples"]["arms"]
+            arm["arm"]: Score.model_validate(arm[key]) for arm in target["all_samples"]["arms"]
         }
         for target in report["arms"]["targets"]
     }

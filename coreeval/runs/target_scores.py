@@ -23,15 +23,16 @@ def read_scores(run: Path) -> dict[str, Any] | None:
         report = read_report(RunFiles(run))
         if report is None:
             return None
+        scoring = SCORING[report["arms"].get("kind", "labels")]
         asked = {
             target: {arm: score.model_dump() for arm, score in scores.items()}
-            for target, scores in read_arm_scores(report).items()
+            for target, scores in read_arm_scores(report, scoring.headline).items()
         }
         return {
-            "score": SCORING[report["arms"].get("kind", "labels")].score.name,
+            "score": scoring.headline_name,
             "texts": {arm: n for arm, n in report["arm_rows"].items() if arm in ARMS},
             "targets": [
-                {"target": name, "arms": arms, "paired": _find_pair(report, name)}
+                {"target": name, "arms": arms, "paired": _find_pair(report, name, scoring.headline)}
                 for name, arms in asked.items()
             ],
         }
@@ -39,12 +40,12 @@ def read_scores(run: Path) -> dict[str, Any] | None:
         return None
 
 
-def _find_pair(report: dict[str, Any], target: str) -> dict[str, Any] | None:
+def _find_pair(report: dict[str, Any], target: str, key: str) -> dict[str, Any] | None:
     """Return `{original, updated, difference}` on shared samples; None if there is none."""
     (scores,) = (each for each in report["arms"]["targets"] if each["target"] == target)
     for pair in scores["all_samples"].get("comparisons", ()):
-        sides = {one["arm"]: one["macro_f1"]["estimate"] for one in (pair["first"], pair["second"])}
-        difference = pair["macro_f1_difference"]
+        sides = {one["arm"]: one[key]["estimate"] for one in (pair["first"], pair["second"])}
+        difference = pair[f"{key}_difference"]
         if [*sides] == ["original", "updated"] and difference["estimate"] is not None:
             return {**sides, "difference": difference}
     return None

@@ -5,6 +5,7 @@ import copy
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from coreeval.api.configs import estimate, load_config
 from coreeval.api.validation import validate
@@ -102,10 +103,12 @@ def test_problems_name_the_check_and_what_to_do(shell: Shell) -> None:
     assert said.code == 2
     assert found.document == said.document
     assert not found.ok
-    assert any(each.startswith("news: ") for each in found.problems)
     failed = next(row for row in found.table if not row["ok"])
-    assert failed["check"] == "news" and failed["problem"] and failed["hint"]
-    assert "not ready" in repr(found)
+    assert failed["check"] == "news" and failed["problem"]
+    (told,) = (each for each in found.problems if each.startswith("news: "))
+    assert failed["hint"] and told.endswith(f"; to do: {failed['hint']}")
+    assert "not ready" in repr(found) and told in repr(found)
+    assert str(escape(told)) in found._repr_html_()
 
 
 def test_an_estimate_is_the_document_of_the_command(shell: Shell) -> None:
@@ -117,6 +120,7 @@ def test_an_estimate_is_the_document_of_the_command(shell: Shell) -> None:
     assert found.usd is not None and found.usd.low <= found.usd.likely <= found.usd.high
     assert found.to_pandas()["usd"].sum() == pytest.approx(found.usd.likely)
     assert found.samples == 5 and "USD" in repr(found)
+    assert str(found) == repr(found)
     many = estimate({**CONFIG, "models": models}, rows=1000)
     assert many.samples == 1000 and many.config == "<config>"
 

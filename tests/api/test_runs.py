@@ -122,7 +122,7 @@ def test_a_trace_is_the_document_of_the_command(shell: Shell, finished: Path) ->
 
 def test_scores_are_those_of_the_command(shell: Shell) -> None:
     done = refresh(CONFIG, limit=6, run_dir="run")
-    assert len(done.scores()) == 0
+    assert len(done.scores()) == len(done.paired_scores()) == 0
     asked = evaluate("run", targets=["offline:classifier"])
     said = shell("evaluate", "run", "--target", "offline:classifier", "--json").document
     (target,) = said["arms"]["targets"]
@@ -133,6 +133,18 @@ def test_scores_are_those_of_the_command(shell: Shell) -> None:
             score[key] for key in ("estimate", "ci_low", "ci_high", "n")
         ]
         assert row["target"] == "offline:classifier"
+    pairs = {pair["second"]["arm"]: pair for pair in target["all_samples"]["comparisons"]}
+    pair = pairs["updated"]
+    (paired,) = asked.paired_scores()
+    assert paired == {
+        "target": "offline:classifier",
+        "score": "macro-F1",
+        "original": pair["first"]["macro_f1"]["estimate"],
+        "updated": pair["second"]["macro_f1"]["estimate"],
+        "difference": pair["macro_f1_difference"]["estimate"],
+        **{key: pair["macro_f1_difference"][key] for key in ("ci_low", "ci_high", "n")},
+    }
+    assert paired["n"] != found["original"]["n"]
     assert asked.read_report()["arms"] == said["arms"]
 
 

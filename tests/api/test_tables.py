@@ -143,6 +143,7 @@ def test_a_result_shows_its_summary_and_its_table() -> None:
     assert found.to_dicts() == [{"answer": 42}]
     assert found.to_arrow().to_pylist() == [{"answer": 42}]
     assert repr(found).splitlines()[1:] == ["answers: 1 row, 1 column", "  answer", "      42"]
+    assert str(found) == repr(found)
     made = found._repr_html_()
     assert "<script" not in made and "<b>" not in made
     assert '<td class="n">42</td>' in made

@@ -142,6 +142,16 @@ def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
         "  openai:x y on the same samples: original 0.500, updated 0.500, "
         "difference +0.500 (+0.250 to +0.750, n = 5)"
     )
+    right = {**score, "estimate": 1.0}
+    report["arms"]["targets"][0]["all_samples"]["arms"] = [
+        {**each, "accuracy": right} for each in sides
+    ]
+    pair |= {"first": {**sides[0], "accuracy": right}, "second": {**sides[1], "accuracy": right}}
+    pair["accuracy_difference"] = {**score, "estimate": 0.0}
+    report["arms"]["kind"] = "choice"
+    heading, _, line, paired = told({"updated": 2})
+    assert heading.startswith("scores:  accuracy with its 95 % interval")
+    assert line.count("1.000 (") == 2 and "original 1.000, updated 1.000, diff" in paired
     report["arms"]["targets"][0]["all_samples"]["comparisons"] = []
     assert told({"updated": 2, "control": 1})[1].endswith("  control")
     (copied / "report.json").write_text("{", "utf-8")
