@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 from pydantic import ValidationError
@@ -97,6 +98,9 @@ def init(
     _write_new(path, _replace_lines(_template(), lines))
     if task:
         _write_new(folder / TASK, task)
+    if base_url and not _answers(base_url):
+        check = command("models", "check", CONFIG)
+        told.append(f"note: nothing answers at {one_line(base_url)} yet; check it with: {check}")
     told += _next_lines(folder, bool(task), bool(model), items)
     show(
         {"config": str(path), "task": str(folder / TASK) if task else None},
@@ -172,6 +176,22 @@ def _check_model(config: "ModelConfig") -> None:
         return
     with suppress(CredentialError):
         open_model(config, {})
+
+
+def _answers(base_url: str) -> bool:
+    """Return whether a program on this machine listens at an address; others are not tried."""
+    import socket
+
+    from coreeval.tools.endpoints import is_loopback, origin_of
+
+    origin = origin_of(base_url)
+    parts = urlsplit(origin)
+    if not is_loopback(origin):
+        return True
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    with suppress(OSError), socket.create_connection((parts.hostname, port), timeout=1):
+        return True
+    return False
 
 
 # -- a table of one's own -------------------------------------------------------------------------
@@ -390,4 +410,5 @@ def _next_lines(
         )
     go = "" if folder == Path() else f"{shlex.join(['cd', str(folder)])} && "
     yield f"next: {go}coreeval gdelt sync --days 3 --feeds gal   # news, about 90 MB"
+    yield f"  or: {go}coreeval gdelt sync --from FILE|FOLDER   # news that you have"
     yield f"then: {command('validate', CONFIG)}"

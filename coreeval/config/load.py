@@ -28,6 +28,7 @@ from coreeval.config.user_files import (
     describe_unreadable,
     parse_yaml,
     read_text,
+    suggest_file,
 )
 from coreeval.config.validation import explain_validation_error
 from coreeval.errors import ConfigError
@@ -199,10 +200,11 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
     try:
         raw = parse_yaml(read_text(path))
     except FileNotFoundError:
+        near = suggest_file(path)
         raise ConfigError(
             "config file not found",
             where=str(path),
-            hint=f"write one with: {written_by}",
+            hint=f"{f'{near} if not, ' if near else ''}write one with: {written_by}",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(

@@ -5,11 +5,13 @@ lines to gigabytes. Errors name the line of the mistake.
 """
 
 import codecs
+import difflib
 import errno
 import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +23,8 @@ MOST_DATA_BYTES = 512 << 20
 """The most bytes of a data file that is read whole: a recording, a sheet, a report (own choice)."""
 MOST_LINE_BYTES = 64 << 20
 """The most bytes of a line in a file that is read line by line (own choice)."""
+MOST_BESIDE = 20_000
+"""The most files of a folder that are compared with the name of a missing one."""
 MOST_DEPTH = 64
 """The most levels of nested mappings and lists; a config has six (own choice)."""
 MOST_VALUES = 200_000
@@ -145,6 +149,20 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
         raise YamlError(problem, mark.line + 1 if mark else None) from None
     except yaml.YAMLError as error:
         raise YamlError(" ".join(str(error).split())) from None
+
+
+def suggest_file(path: Path) -> str:
+    """Return `did you mean …?` with the most similar file beside a missing one; empty if none is.
+
+    The file has the same ending.
+    """
+    try:
+        beside = [*islice(path.parent.iterdir(), MOST_BESIDE)]
+    except OSError:
+        return ""
+    there = [each.name for each in beside if each.suffix == path.suffix]
+    near = difflib.get_close_matches(path.name, there, n=1)
+    return f"did you mean {str(path.with_name(near[0]))!r}?" if near else ""
 
 
 def find_line(path: Path, keys: Sequence[str]) -> int | None:

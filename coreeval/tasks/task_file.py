@@ -26,6 +26,7 @@ from coreeval.config.user_files import (
     YAML_HINT,
     YamlError,
     describe_unreadable,
+    find_line,
     parse_yaml,
     read_text,
 )
@@ -97,6 +98,12 @@ class TaskProblem(NamedTuple):
 
     message: str
     hint: str = ""
+    key: str = ""
+    """The path of its key, with dots; empty if the message starts with it and a colon."""
+
+    def find_line(self, path: Path) -> int | None:
+        """Return its line in the file; None if the file does not have the key."""
+        return find_line(path, (self.key or self.message.partition(":")[0]).split("."))
 
 
 def parse_task_file(raw: object) -> TaskFile | list[TaskProblem]:
@@ -123,13 +130,14 @@ def _find_kind_defect(raw: dict[str, object]) -> TaskProblem | None:
     """Return the problems with the kind, and with keys that only some kinds have."""
     kind = raw.get("kind", "labels")
     if not isinstance(kind, str) or kind not in KINDS:
-        return TaskProblem(f"there is no kind {kind!r}", suggest_name(str(kind), list(KINDS)))
+        near = suggest_name(str(kind), list(KINDS))
+        return TaskProblem(f"there is no kind {kind!r}", near, "kind")
     if kind != "labels" and "labels" in raw:
-        return TaskProblem(f"a task of the kind {kind} has no labels", "remove them")
+        return TaskProblem(f"a task of the kind {kind} has no labels", "remove them", "labels")
     if kind != "choice" and "options" in raw:
-        return TaskProblem(f"a task of the kind {kind} has no options", "remove the key")
+        return TaskProblem(f"a task of the kind {kind} has no options", "remove the key", "options")
     own = next((key for key in _OF_CODE if key in raw), None)
-    return TaskProblem(f"unknown key {own!r}", "remove it: the kind sets it") if own else None
+    return TaskProblem(f"unknown key {own!r}", "remove it: the kind sets it", own) if own else None
 
 
 @cache
@@ -144,15 +152,15 @@ def _explain_error(error: ErrorDetails) -> TaskProblem:
     place, kind = error["loc"], error["type"]
     key = ".".join(str(part) for part in place if part != "[key]")
     if place[0] == "lines" and kind == "literal_error":
-        return TaskProblem(f"{key} is not a role", suggest_name(str(place[1]), ROLES))
+        return TaskProblem(f"{key} is not a role", suggest_name(str(place[1]), ROLES), key)
     if kind == "extra_forbidden":
         model = _NESTED_MODELS.get(place[0], TaskFile) if len(place) > 1 else TaskFile
         known = sorted(model.model_fields)
         is_rest = place[0] == "labels" and error["input"] is None
         hint = _COMMA_HINT if is_rest else suggest_name(str(place[-1]), known)
-        return TaskProblem(f"unknown key {key!r}", hint)
+        return TaskProblem(f"unknown key {key!r}", hint, key)
     if kind == "missing":
-        return TaskProblem(f"{key!r} is missing")
+        return TaskProblem(f"{key!r} is missing", key=key)
     return TaskProblem(f"{key}: {describe_value_error(error)}")
 
 
@@ -234,10 +242,27 @@ def _label_names(label: Label) -> set[str]:
 
 def _check_texts(file: TaskFile) -> Iterator[TaskProblem]:
     allowed = (*file.fields, "labels", "target", *kind_of(file).template_variables)
+    misspelt = _find_misspelt_fields(file, allowed)
+    for field, name in misspelt.items():
+        yield TaskProblem(
+            f"fields: no template shows {field!r}, but all show ${name}",
+            "write the same name in both places",
+        )
+    allowed = (*allowed, *misspelt.values())
+    shown = [field for field in file.fields if field not in misspelt]
     yield from _check_variables("question", file.question, ("target",), must=())
     for number, template in enumerate(file.templates):
-        must = () if _shows_item(template) else file.fields
+        must = () if _shows_item(template) else shown
         yield from _check_variables(f"templates.{number}", template, allowed, must=must)
+
+
+def _find_misspelt_fields(file: TaskFile, allowed: Sequence[str]) -> dict[str, str]:
+    """Return each field that no template shows, with the similar name that all of them show."""
+    shown = [set(Template(text).get_identifiers()) for text in file.templates]
+    common = sorted(set.intersection(*shown) - {*allowed}) if shown else []
+    unseen = [field for field in file.fields if not any(field in names for names in shown)]
+    near = {field: difflib.get_close_matches(field, common, n=1, cutoff=0.5) for field in unseen}
+    return {field: names[0] for field, names in near.items() if names}
 
 
 def _shows_item(template: str) -> bool:
@@ -333,9 +358,11 @@ def load_task(name_or_path: str, target: str | None = None, language: str | None
         task = _apply_target(_add_general_lines(found), target, where)
         return task.model_copy(update={"language": language}) if language else task
     first, others = found[0], len(found) - 1
+    line = first.find_line(where)
     more = f"{others} more: coreeval validate lists them" if others else ""
     hint = "; ".join(part for part in (first.hint, more) if part)
-    raise TaskError(first.message, where=str(where), hint=hint)
+    at = f"{where}, line {line}" if line else str(where)
+    raise TaskError(first.message, where=at, hint=hint)
 
 
 def hash_task(task: Task) -> str:
@@ -353,14 +380,17 @@ def explain_task(path: str) -> list[str]:
     Lines that start with `note: ` are not mistakes.
     """
     try:
-        found = parse_task_file(_read_yaml(_find_file(path)))
+        where = _find_file(path)
+        found = parse_task_file(_read_yaml(where))
     except TaskError as error:
         return [_format_problem(TaskProblem(error.message, error.hint))]
-    return (
-        _collect_notes(found)
-        if isinstance(found, TaskFile)
-        else [_format_problem(problem) for problem in found]
-    )
+    if isinstance(found, TaskFile):
+        return _collect_notes(found)
+    lines = [problem.find_line(where) for problem in found]
+    return [
+        f"{where.name}{f', line {line}' if line else ''}: {_format_problem(problem)}"
+        for problem, line in zip(found, lines, strict=True)
+    ]
 
 
 def _format_problem(problem: TaskProblem) -> str:

@@ -40,6 +40,11 @@ def test_a_file_that_is_no_config(shell: Shell, text: str, message: str) -> None
 
 def test_no_file_and_a_folder(shell: Shell) -> None:
     refused(shell, "nowhere.yaml", "config file not found", "nowhere.yaml", "coreeval init")
+    shell.write("coreeval.yaml", "name: x")
+    shell.write("coreevl.json", "{}")
+    refused(
+        shell, "coreevl.yaml", f"did you mean '{shell.folder / 'coreeval.yaml'}'? if not, write"
+    )
     refused(shell, shell.folder, "cannot read")
 
 

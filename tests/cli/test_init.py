@@ -1,6 +1,7 @@
 """`coreeval init --data`: a config and a task file for a table, which validate accepts."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ def test_a_table_and_a_model_make_a_config_that_holds(shell: Shell) -> None:
     assert said.code == 0
     assert "text:   The tweet" in said.out and "emotion: anger (2), joy (1)" in said.out
     assert "next: cd new && coreeval gdelt sync" in said.out
+    assert "or: cd new && coreeval gdelt sync --from FILE" in said.out
     assert "demonstration" not in said.out
     config = load_config(shell.folder / "new" / CONFIG)
     task = load_task(config.task)
@@ -49,6 +51,16 @@ def test_a_table_and_a_model_make_a_config_that_holds(shell: Shell) -> None:
     held = {check["name"]: check for check in checks}
     assert held["benchmark"]["found"][0] == "3 samples, 0 bad rows"
     assert held["task and window"]["ok"] and held["news"]["ok"]
+
+
+def test_a_note_says_that_nothing_answers_at_the_address(shell: Shell) -> None:
+    shell.write("tweets.csv", csv_text("id", "tweet", "emotion"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        model = ("--model", "openai:qwen3", "--base-url", address)
+        assert "answers" not in shell("init", "up", "--data", "tweets.csv", *model).out
+    told = shell("init", "down", "--data", "tweets.csv", *model).out
+    assert f"note: nothing answers at {address} yet; check it with: coreeval models check" in told
 
 
 def test_labels_that_are_numbers_are_named(shell: Shell) -> None:

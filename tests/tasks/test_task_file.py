@@ -100,7 +100,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
             {"question": "$target?", "targets": {"a": {"name": "b", "terms": ["c", ""]}}},
             "targets.a: one of its words is blank",
         ),
-        ({"templates": ["$headlin $labels"]}, "$headlin is not a field of the task (did you"),
+        ({"templates": ["$headline", "$headlin"]}, "$headlin is not a field of the task (did you"),
         ({"templates": ["$labels"]}, "the field 'headline' is never shown"),
         ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
         ({"question": "Is $headline good?"}, "is not a field"),
@@ -121,15 +121,35 @@ def test_says_what_is_wrong(tmp_path: Path, changes: Raw, said: str) -> None:
     assert all("\n" not in line for line in problems(path))
     with pytest.raises(TaskError) as caught:
         load_task(path)
-    assert caught.value.where == path
+    line = re.match(r"news\.yaml(, line \d+)?: ", problems(path)[0])
+    assert line and caught.value.where == path + (line[1] or "")
+
+
+def test_names_the_line_of_a_key(tmp_path: Path) -> None:
+    path = Path(written(tmp_path))
+    text = path.read_text("utf-8").replace("meaning: it rose", "meening: it rose")
+    path.write_text(text, "utf-8")
+    number = text[: text.index("meening")].count("\n") + 1
+    said = "unknown key 'labels.1.meening' (did you mean 'meaning'?)"
+    assert f"news.yaml, line {number}: {said}" in problems(str(path))
+
+
+def test_a_misspelt_field_is_told_from_the_templates(tmp_path: Path) -> None:
+    path = written(tmp_path, fields=["haedline"])
+    (line,) = problems(path)
+    assert line.endswith(
+        "fields: no template shows 'haedline', but all show $headline "
+        "(write the same name in both places)"
+    )
 
 
 def test_lists_every_problem_at_once(tmp_path: Path) -> None:
     path = tmp_path / "empty.yaml"
     path.write_text("name: x\nquestions: y\n", encoding="utf-8")
     lines = problems(str(path))
-    assert "'labels' is missing" in lines and "'templates' is missing" in lines
-    assert "unknown key 'questions' (did you mean 'question'?)" in lines
+    assert "empty.yaml: 'labels' is missing" in lines
+    assert "empty.yaml: 'templates' is missing" in lines
+    assert "empty.yaml, line 2: unknown key 'questions' (did you mean 'question'?)" in lines
     with pytest.raises(TaskError) as caught:
         load_task(str(path))
     assert "more: coreeval validate lists them" in caught.value.hint

@@ -1,6 +1,5 @@
 """Guesses the kind of task of a table, and the contents of its columns, for a first config."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coreeval.config import DatasetConfig
+from coreeval.config.user_files import suggest_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import BadRecord, parse_object, read_lines
 from coreeval.evaluation.benchmarks.rows import find_columns
@@ -210,12 +210,9 @@ _ENCODING_HINT = "correct these lines; a line that is not UTF-8 needs the file s
 
 def _suggest_file(path: Path) -> str:
     """Return a file with a name similar to the missing one's, or a hint on what to check."""
-    try:
-        there = [each.name for each in islice(path.parent.iterdir(), MOST_ROWS)]
-    except OSError:
+    if not path.parent.is_dir():
         return f"check the path: there is no folder {str(path.parent)!r}"
-    near = difflib.get_close_matches(path.name, there, n=1)
-    return f"did you mean {str(path.with_name(near[0]))!r}?" if near else "check the path"
+    return suggest_file(path) or "check the path"
 
 
 def _read_objects(path: Path) -> Iterator[_Row]:
