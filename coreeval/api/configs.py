@@ -56,6 +56,9 @@ class Estimate(Result, CostEstimate):
         """A row for each role and model: likely calls and tokens, and the cost as a range."""
         return Table(f"estimate of {self.name}", _COLUMNS, map(_line_row, self.lines))
 
+    def _remarks(self) -> tuple[str, ...]:
+        return tuple(f"note: {note}" for note in self.notes)
+
 
 _COLUMNS: Final = parse_columns(
     "role stage model calls:number prompt_tokens:number cached_tokens:number "

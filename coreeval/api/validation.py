@@ -285,7 +285,14 @@ def _benchmark(setup: Setup, rows: Counter[str]) -> list[str]:
 def _news(setup: Setup, folder: Path) -> list[str]:
     with closing(open_news(setup, workspace_for(folder))) as news:
         coverage, control = news.coverage(setup.window), describe_control(setup, news)
-    found = [f"{describe_coverage(coverage)} of the window ({news.name})"]
+        others = news.local.count_less_certain(setup.window).values() if news.local else ()
+    left_out = (
+        f"; {max(others):,} more are left out, because their publication time is less certain "
+        f"than knowledge.min_precision: {setup.config.knowledge.min_precision}"
+        if others
+        else ""
+    )
+    found = [f"{describe_coverage(coverage)} of the window ({news.name}){left_out}"]
     if coverage.gaps:
         more = f" and {len(coverage.gaps) - SHOWN} more" if len(coverage.gaps) > SHOWN else ""
         found.append(f"days without news: {', '.join(coverage.gaps[:SHOWN])}{more}")

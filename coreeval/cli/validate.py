@@ -31,9 +31,13 @@ def validate(
 
     found = check(config, overrides=setting or (), parent=release, stale_after=stale_after)
     run = command("refresh", config, *lineage_arguments(release, stale_after))
+    run += "" if release else _FIRST_TRY
     show(found.document, as_json, lambda: "\n".join(_words(found, run)))
     if not found.ok:
         raise typer.Exit(UsageError.exit_code)
+
+
+_FIRST_TRY = " --limit 20   # a first try; without --limit, all samples"
 
 
 def _words(found: "Validation", run: str) -> Iterator[str]:

@@ -121,6 +121,7 @@ def test_an_estimate_is_the_document_of_the_command(shell: Shell) -> None:
     assert found.to_pandas()["usd"].sum() == pytest.approx(found.usd.likely)
     assert found.samples == 5 and "USD" in repr(found)
     assert str(found) == repr(found)
+    assert found.notes and all(f"note: {note}" in repr(found) for note in found.notes)
     many = estimate({**CONFIG, "models": models}, rows=1000)
     assert many.samples == 1000 and many.config == "<config>"
 

@@ -21,7 +21,10 @@ def test_a_good_config_says_what_comes_next(shell: Shell) -> None:
     assert re.search(
         r"\n    1\d of 24 samples mention something that this news is about \(", said.out
     )
-    assert said.out.endswith("ready to run; warnings: 1; next: coreeval refresh trial.yaml\n")
+    assert said.out.endswith(
+        "ready to run; warnings: 1; next: coreeval refresh trial.yaml --limit 20   "
+        "# a first try; without --limit, all samples\n"
+    )
     assert not (shell.folder / ".coreeval" / "calls.db").exists()
 
 
@@ -31,7 +34,12 @@ def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(LocalKnowledge, "count_less_certain", lambda *_: {"crawl": 4972})
         held = shell("validate", shell.config(changes))
-    assert held.out.endswith("everything holds; next: coreeval refresh trial.yaml\n")
+    assert "everything holds; next: coreeval refresh trial.yaml --limit 20 " in held.out
+    assert re.search(
+        r"\n    \d+ articles on \d+ days of the window \(local\); 4,972 more are left out, because "
+        "their publication time is less certain than knowledge.min_precision: ",
+        held.out,
+    )
     assert "    for more news, set knowledge.min_precision: crawl (4,972 more articles" in held.out
     window = {"start": "2025-08-01", "end": "2025-08-12"}
     thin = shell("validate", shell.config(changes | {"knowledge.window": window})).out
