@@ -116,7 +116,7 @@ def parse_task_file(raw: object) -> TaskFile | list[TaskProblem]:
     try:
         file = TaskFile.model_validate(_kind_defaults().get(kind, {}) | raw)
     except ValidationError as error:
-        return [_explain_error(detail) for detail in error.errors()]
+        return [_explain_error(detail) for detail in _order_errors(error.errors())]
     if kind != "labels":
         file = file.model_copy(update={"labels": KINDS[file.kind].labels(file)})
     return [problem for check in TASK_CHECKS for problem in check(file)] or file
@@ -146,6 +146,19 @@ def _kind_defaults() -> dict[str, dict[str, object]]:
     text = (resources.files("coreeval.tasks") / "kinds.yaml").read_text(encoding="utf-8")
     found: dict[str, dict[str, object]] = yaml.safe_load(text)
     return found
+
+
+def _order_errors(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """Return the errors with unknown keys first, and without missing keys that these misspell."""
+    unknown = [one["loc"] for one in errors if one["type"] == "extra_forbidden"]
+    missing = [one["loc"] for one in errors if one["type"] == "missing"]
+    misspelt = set[tuple[int | str, ...]]()
+    for *above, key in unknown:
+        beside = [str(place[-1]) for place in missing if [*place[:-1]] == above]
+        near = difflib.get_close_matches(str(key), beside, n=1, cutoff=0.5)
+        misspelt.update((*above, name) for name in near)
+    told = [one for one in errors if one["loc"] not in misspelt]
+    return sorted(told, key=lambda one: one["loc"] not in unknown)
 
 
 def _explain_error(error: ErrorDetails) -> TaskProblem:

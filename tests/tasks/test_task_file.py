@@ -131,7 +131,7 @@ def test_names_the_line_of_a_key(tmp_path: Path) -> None:
     path.write_text(text, "utf-8")
     number = text[: text.index("meening")].count("\n") + 1
     said = "unknown key 'labels.1.meening' (did you mean 'meaning'?)"
-    assert f"news.yaml, line {number}: {said}" in problems(str(path))
+    assert problems(str(path)) == [f"news.yaml, line {number}: {said}"]
 
 
 def test_a_misspelt_field_is_told_from_the_templates(tmp_path: Path) -> None:
