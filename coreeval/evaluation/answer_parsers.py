@@ -2,7 +2,7 @@
 
 A target gives its label as JSON, as the bare word, or in a sentence. An option is one letter, or
 none if the choice is unclear: the surest forms are searched first, and the first match decides. An
-answer that names several letters in that form is unclear, whatever else it says.
+answer that names several letters in that form is unclear, regardless of other text.
 """
 
 import re

@@ -37,7 +37,7 @@ UNITS: Final[Mapping[str, str]] = {
 
 
 class CovariateDifference(Value):
-    """How much groups of texts differ in one covariate."""
+    """The difference of groups of texts in one covariate."""
 
     covariate: str
     means: dict[str, float]
@@ -57,7 +57,7 @@ class CovariateDifference(Value):
 
 
 class CovariateCheck(Value):
-    """How much groups of texts differ in every covariate."""
+    """The differences of groups of texts in all covariates."""
 
     weights: dict[str, int]
     """The weight of each group in a difference."""

@@ -1,10 +1,10 @@
 """Embedded targets, `offline:NAME`: small classifiers fitted locally, for runs without a model.
 
-`offline:classifier` knows its train split and nothing else. The three others are one classifier,
-fitted on half of the train split, with different memories (docs/targets.md): `offline:clean` has
-none, `offline:finetuned` has seen the train split, `offline:contaminated` the test split. They show
-how a report describes memory, for targets whose memory is known. `offline:reference-1` to `-6` have
-no memory either and learned from ever smaller shares of that half: clean references of different
+`offline:classifier` only knows its train split. The three others are one classifier, fitted on half
+of the train split, with different memories (docs/targets.md): `offline:clean` has none,
+`offline:finetuned` has seen the train split, `offline:contaminated` the test split. They show how a
+report describes memory, for targets whose memory is known. `offline:reference-1` to `-6` have no
+memory either and learned from ever smaller shares of that half: clean references of different
 abilities. The same data and seed give the same answers.
 
 The classifier is logistic regression on words, and on what two texts share. The memory stores texts

@@ -29,9 +29,9 @@ SPREAD: Final = 0.25
 """The same scale as a share of the others' mean gap, if that is more (own choice). An arm that
 costs many points costs some targets far more than others."""
 BEND: Final = 0.5
-"""How much more of their right answers an arm may cost able targets than weak ones, as a standard
-deviation (own choice). It shrinks the slope of the line towards 0, and widens the uncertainty
-outside the others' abilities."""
+"""The standard deviation of the additional share of right answers that an arm costs able targets,
+compared with weak ones (own choice). It shrinks the slope of the line towards 0, and widens the
+uncertainty outside the others' abilities."""
 _GRID: Final = 60
 
 

@@ -274,7 +274,7 @@ SHIFTS = (-56, -28, 28, 56)
 """Shifts by multiples of 28 years: the calendar repeats after 28 years from 1901 to 2099, so
 weekdays and leap days stay right."""
 DECADE_SHIFTS = (-60, -40, -20, 20, 40, 60)
-"""Shifts for texts that name decades; leap days stay right, but weekdays do not."""
+"""Shifts for texts with decades; leap days stay right, but weekdays do not."""
 
 
 def shift_years(item: Item, *, seed: int) -> ItemTwin | NoTwin:

@@ -165,7 +165,7 @@ class ArmTable(Value):
 
     targets: tuple[TargetScores, ...]
     ranking: TargetRanking | None = None
-    """None if fewer than three targets answered both arms."""
+    """The agreement of ranks; None if fewer than three targets answered both arms."""
     unrecoverable: int
     """The number of samples that ended as label_unrecoverable."""
     level: float = LEVEL

@@ -24,7 +24,7 @@ _COUNTED = (
     r"|square|acres|miles|km|barrels|tons|tonnes|ounces|gallons|megawatts|[mgk]wh?|hours|days)\b"
 )
 _AGAIN = r"(?:\s\(\s?\d[\d,.]*\s?\))?"
-"""The same amount again in parentheses, as FinQA writes negative amounts."""
+"""The same amount repeated in parentheses, as FinQA writes negative amounts."""
 _WHEN = rf"(?:in|since|during|until|fiscal|year|{_MONTH}|,)\s"
 
 _FORMS = re.compile(

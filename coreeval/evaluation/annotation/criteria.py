@@ -64,7 +64,7 @@ class GivenAnswer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerForm:
-    """How ratings of one form are read and compared."""
+    """The functions that read and compare ratings of one form."""
 
     read: Callable[[Criterion, RatedText, str], GivenAnswer | None]
     """A function that returns the rating in a cell, or None if it has none."""

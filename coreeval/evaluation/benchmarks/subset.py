@@ -11,7 +11,7 @@ from coreeval.schema import BadRow, Sample, Value
 from coreeval.tools.formatting import format_quantity, list_first, plural
 
 SampleOrder = Literal["first", "random", "stratified"]
-"""How samples are chosen within a limit; `stratified` keeps the shares of the labels."""
+"""The order of choice within a limit; `stratified` keeps the shares of the labels."""
 MOST_NAMED: Final = 3
 """The most unknown ids that a message names."""
 

@@ -357,7 +357,7 @@ def format_number(value: float, unit: Unit) -> str:
 
 
 def format_arms(measure: Measure) -> str:
-    """Format the values of both arms, if their difference is judged; else return ""."""
+    """Format the values of both arms if their difference is judged; otherwise return ""."""
     if not is_difference(measure) or measure.original is None or measure.updated is None:
         return ""
     unit = LIMITS[measure.name].unit

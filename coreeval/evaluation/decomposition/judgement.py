@@ -237,7 +237,7 @@ rewording minus the change by the next, and the new facts against older ones."""
 
 
 class ArmTexts(Value):
-    """How the texts of the arms differ, for each kind of memory."""
+    """The differences between the texts of the arms, for each kind of memory."""
 
     n: int
     """The number of samples compared: at most 2,000 of those with a text in all four arms."""

@@ -96,7 +96,7 @@ class ArmStep(Value):
     arm: Arm
     score: Score
     lost: Score | None
-    """None for the first arm."""
+    """The loss; None for the first arm."""
 
 
 class DropParts(Value):

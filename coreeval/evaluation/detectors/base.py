@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictGate:
-    """How a gate forbids verdicts of a detector."""
+    """A gate that forbids verdicts of a detector."""
 
     name: str
     """The gate's name in a file of gates and in the findings of a release."""

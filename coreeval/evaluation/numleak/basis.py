@@ -230,7 +230,7 @@ def say_factor(factor: float) -> tuple[str, ...]:
 
 
 OUTLIER_REACH: Final = 1.0
-"""How far beyond the known values an answer may lie, in multiples of their range.
+"""The largest distance of an answer from the known values, in multiples of their range.
 
 Our choice: a growing series may leave its range, and so may a guess, but not by the whole range.
 """

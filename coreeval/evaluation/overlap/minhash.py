@@ -38,9 +38,11 @@ class Banding:
 
 
 FINE = Banding(64, 3)
-"""For similarity from 0.4: 98.5 % of such pairs are candidates, 99.98 % at 0.5, 6 % at 0.1."""
+"""The banding for similarity from 0.4: 98.5 % of such pairs are candidates, 99.98 % at 0.5, 6 % at
+0.1."""
 COARSE = Banding(16, 4)
-"""For similarity from 0.6: 89 % of such pairs are candidates, 98.8 % at 0.7, 99.98 % at 0.8."""
+"""The banding for similarity from 0.6: 89 % of such pairs are candidates, 98.8 % at 0.7, 99.98 % at
+0.8."""
 CROWD = 10_000
 """The most pairs in a bucket; beyond it, texts are only compared with the first text of each
 side."""

@@ -61,7 +61,7 @@ class SplitResult:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonTest:
-    """The test behind the verdict; its null is that neither PCR nor performance differs."""
+    """The test for the verdict; its null hypothesis is that neither PCR nor performance differs."""
 
     basis: Basis
     p_value: float

@@ -1,6 +1,6 @@
 """Recorded pairs of answers for PCR, and their sufficient statistics.
 
-The statistics of an item are such that sums over any items give the scores.
+Sums of the items' statistics give the scores of any set of items.
 
 This module also finds the unanswered items, and the scores if they had all been right or wrong.
 """

@@ -294,7 +294,7 @@ def _p(seen: Evidence) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PcrOptions:
-    """How PCR is computed and interpreted."""
+    """The options to compute and interpret PCR."""
 
     alpha: float = ALPHA
     scale: Scale = "tanh"

@@ -1,7 +1,7 @@
-"""How a run was made, in words, and the evidence for its new facts.
+"""Describes in words how a run was made, and the evidence for its new facts.
 
-Describes the benchmark, the news, the roles, the targets and the settings; for the evidence, the
-number of articles, their publishers, their age, and the precision of their dates.
+The parts are the benchmark, the news, the roles, the targets and the settings; for the evidence,
+the number of articles, their publishers, their age, and the precision of their dates.
 """
 
 from collections import Counter

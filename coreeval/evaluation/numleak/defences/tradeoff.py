@@ -194,7 +194,7 @@ def find_lowest_score(cells: Sequence[TradeoffJson]) -> int:
 
 
 def spread_marks(cells: Sequence[TradeoffJson]) -> list[float]:
-    """Return the number of places to move each mark sideways so that none hides another."""
+    """Return the number of positions to move each mark sideways so that no mark hides another."""
     places = [
         (round(cell["attacks"]["blocked_rate"]["estimate"], 1),
          round(cell["useful"]["mean"]["estimate"] * 2) if has_both_scores(cell) else index)

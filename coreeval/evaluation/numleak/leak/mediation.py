@@ -279,7 +279,7 @@ def is_nonzero(r: Metric) -> bool:
 
 
 def _mistaken(ties: MediationEvidence) -> str:
-    """Say why recall and truth cannot be told apart.
+    """Say why recall and truth cannot be distinguished.
 
     If recall has no mistakes, neither varies once the other is given, so no partial correlation is
     defined.

@@ -11,7 +11,7 @@ from coreeval.evaluation.numleak.parsing.quantities import AnswerNumber
 from coreeval.evaluation.numleak.periods import Period
 
 DateRelation = Literal["asked", "other", "any"]
-"""How a date relates to the one asked about.
+"""The relation of a date to the one asked about.
 
 It is that date (`asked`), another one (`other`), or not specific (`any`: a year, for a month).
 """
@@ -204,7 +204,7 @@ def _is_near_year(years: tuple[int, ...], written: str, period: Period) -> bool:
 
 
 def _relate_month(said: _DateParts, period: Period) -> DateRelation:
-    """Return how a month or day relates to a period; its first or last day may stand for it."""
+    """Return the relation of a month or day to a period; its first or last day may represent it."""
     start, end = period.start, period.last_day
     if period.frequency in ("daily", "weekly"):
         if said.day is None:

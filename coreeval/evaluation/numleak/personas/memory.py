@@ -143,7 +143,7 @@ class Recollection(NamedTuple):
     value: float
     """The value, in standard deviations of the series from its mean."""
     familiarity: float
-    """How well the date itself is known: near 0 if never seen, near 1 after many repetitions."""
+    """The familiarity of the date: near 0 if never seen, near 1 after many repetitions."""
 
 
 class DateStatement(NamedTuple):

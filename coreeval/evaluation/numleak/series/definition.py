@@ -119,10 +119,10 @@ class SeriesSource(Value):
 
 
 class Transform(Value):
-    """How published numbers are converted to the values asked about; steps apply in this order."""
+    """The conversion of published numbers to the values asked about; steps apply in this order."""
 
     combine: Combine | None = None
-    """How to combine the finer values (days, weeks) of a period; `last` is its close."""
+    """The method to combine the finer values (days, weeks) of a period; `last` is its close."""
     change: Change | None = None
     """The change from the value `over` periods earlier.
 

@@ -81,7 +81,7 @@ class Chance(NamedTuple):
     high: float
     """Upper end of the range that contains 95 % of permutations; `low` is the other end."""
     p_value: float
-    """One-sided p-value: how often chance does as well (Phipson and Smyth 2010)."""
+    """One-sided p-value: the probability of such a score by chance (Phipson and Smyth 2010)."""
 
 
 class Null(NamedTuple):
@@ -159,7 +159,7 @@ class Repeats(NamedTuple):
     spread: Metric
     """Standard deviation within a date, pooled over dates, in the unit."""
     agreement: Metric
-    """Share of dates on which all answers lie within the tolerance of each other."""
+    """Share of dates on which all answers are within the tolerance of each other."""
     relative_spread: float
     """Spread divided by the standard deviation of the truths."""
 

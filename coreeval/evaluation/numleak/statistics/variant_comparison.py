@@ -155,7 +155,7 @@ class Phrasings:
     within_range: float
     """The largest minus smallest share within tolerance over all wordings."""
     agreement: Metric
-    """Share of dates on which all wordings' answers lie within the tolerance of each other."""
+    """Share of dates on which all wordings' answers are within the tolerance of each other."""
     spread: Metric
     """Standard deviation over wordings within a date, pooled over dates, in the unit."""
     relative_spread: float
