@@ -1,7 +1,7 @@
-"""The offline team: a demonstration and a baseline that play the six roles by rules and spaCy.
+"""The offline team: a demonstration and a baseline that plays the six roles by rules and spaCy.
 
-It shows a whole run without a key, and gives a model's results something to beat. It is no model,
-asks none, and is no substitute for one: its rules see words, not meanings. Its output is marked as
+It shows a complete run without a key, and is a baseline for a model's results. It is not a model,
+calls none, and does not replace one: its rules use words, not meanings. Its output is marked as
 offline wherever it is shown.
 """
 

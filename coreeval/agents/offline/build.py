@@ -1,4 +1,4 @@
-"""Builds the roles that are played offline: all six as a team, or one by one beside models."""
+"""Builds the roles that are played offline: all six as a team, or single ones beside models."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,11 +27,11 @@ OfflineRole = Extractor | Replacer | Rewriter | Composer | FactJudge | LabelJudg
 def offline_team(
     task: Task, *, names: Sequence[NamedEntity], seed: int, train: Sequence[Sample] = ()
 ) -> Team:
-    """Return the six roles played by rules and spaCy: deterministic, without messages or key.
+    """Return the six roles played by rules and spaCy: deterministic, without calls or keys.
 
     Args:
         task: The task of the benchmark.
-        names: The entities of the evidence store, which the extractor looks for.
+        names: The entities of the evidence store, for which the extractor searches.
         seed: The seed that breaks ties between equally good wordings.
         train: The benchmark's train split, on which the label judge's classifier is fitted.
     """
@@ -67,6 +67,6 @@ def offline_role(
 
 
 def _find_proper_words(names: Sequence[NamedEntity]) -> frozenset[str]:
-    """Return the capitalised words of names, without those that are common words as well."""
+    """Return the capitalised words of names, without those that are also common words."""
     parts = (word for name in names for word in name.name.split() if word[:1].isupper())
     return frozenset(word for word in parts if word.casefold() not in load_words("plain"))

@@ -1,8 +1,8 @@
-"""Plays the composer by rules: it writes candidates and returns the first that passes the checks.
+"""Plays the composer by rules: writes candidates and returns the first that passes the checks.
 
-The same checks follow in a run; running them first saves an attempt. If no candidate passes, the
-best one is returned, so that the run can report its defects. In a short text the label's carrier
-stays, and the news is its new occasion, in the author's habits.
+A run makes the same checks later; making them here saves an attempt. If no candidate passes, the
+best one is returned, so that the run can report its defects. In a short text, the label's carrier
+stays, and the news becomes its new occasion, in the author's habits.
 """
 
 import random
@@ -63,7 +63,7 @@ LONGEST_OPENER = max(len(split_tokens(opener)) for opener in OPENERS)
 _MARK = re.compile(r"[#@]\w+")
 _CUT = re.compile(r"[,;:] +|(?<! ) +(?:and|but|so|because|when|while) +|\\\\n")
 _BROKEN = "\0"
-"""Stands for a segment that cannot be kept in one way."""
+"""A mark for a segment that cannot be kept in one way."""
 _Shorten = Callable[[str, Sequence[str]], str]
 
 
@@ -113,7 +113,7 @@ def _phrase_with_opener(
 
 
 def _find_frames(request: CompositionRequest, field: str) -> list[_TextFrame]:
-    """Return the frames to keep: whole clauses around the locks, or only the locked words."""
+    """Return the frames to keep: complete clauses around the locks, or only the locked words."""
     text = request.sample.fields[field]
     spans = [
         lock.span
@@ -148,7 +148,7 @@ def _make_frame(text: str, start: int, end: int, pieces: Sequence[str]) -> _Text
 
 
 def _join_sentences(pieces: Sequence[str]) -> str:
-    """Return kept pieces as sentences; the end mark of the last depends on what follows it."""
+    """Return kept pieces as sentences; the end mark of the last one depends on the next text."""
     kept = [piece for piece in pieces if piece]
     return " ".join([*map(_end_sentence, kept[:-1]), *kept[-1:]])
 
@@ -167,7 +167,7 @@ def _keep_piece(
 
 
 def _keep_whole(own: str, held: Sequence[str]) -> str:
-    """Keep a clause with the author's own view; a fact in any other would lack support."""
+    """Keep a clause with the author's own view; a fact in other clauses would lack support."""
     return own if has_word(own, "subjective", "personal") else _keep_locked(own, held)
 
 
@@ -181,7 +181,7 @@ def _keep_clauses(own: str, held: Sequence[str]) -> str:
 
 
 def _keep_locked(own: str, held: Sequence[str]) -> str:
-    """Keep the one locked span; several spans in one clause do not make a sentence."""
+    """Keep the only locked span; several spans in one clause do not form a sentence."""
     outer = {span for span in held if not any(span != other and span in other for other in held)}
     if len(outer) > 1:
         return _BROKEN
@@ -217,12 +217,12 @@ def _end_sentence(text: str) -> str:
 
 
 MOST_CHECKED = 8
-"""The most candidates that are checked: the checks take most of the time."""
+"""The most candidates that are checked, since the checks take most of the time."""
 
 
 @dataclass(frozen=True)
 class OfflineComposer:
-    """Writes D-hat from the plan's statements and what the original locks."""
+    """Writes D-hat from the plan's statements and the original's locked spans."""
 
     task: Task
     names: frozenset[str]
@@ -232,8 +232,8 @@ class OfflineComposer:
     async def __call__(self, request: CompositionRequest) -> Composition:
         """Return the first candidate without a defect, or else the one with the fewest defects.
 
-        If the rules find no wording for the plan, return the original with everything dropped: the
-        checks will report it as unchanged, so that no unfinished text can pass.
+        If the rules find no wording for the plan, return the original with all replacements
+        dropped: the checks report it as unchanged, so that no unfinished text can pass.
         """
         proper = self.names | find_proper_words(request.evidence)
         written = [

@@ -1,6 +1,6 @@
-"""Plays the extractor by rules and spaCy: it finds names, topics, locks, sensitive words, queries.
+"""Plays the extractor by rules and spaCy: finds names, topics, locks, sensitive words, queries.
 
-Words that carry the label are locked: whole clauses if enough else stays free for news.
+Words that carry the label are locked: complete clauses if enough other text stays free for news.
 """
 
 import asyncio
@@ -41,16 +41,18 @@ from coreeval.schema import (
 )
 
 _CLAUSE_WORDS = (10, 6, 0)
-"""The most words of a clause that is locked whole around a label carrier, tried in this order."""
+"""The most words of a clause that is completely locked around a label carrier, tried in this
+order."""
 MOST_LOCKED = 0.6
-"""Share of a text's words that may be locked for its label: the rest must have room for news."""
+"""The share of a text's words that may be locked for its label, since the rest must have room for
+news."""
 _CLAUSE_CUT = re.compile(r",\s*|:\s+|;\s*|(?<!\s)\s+(?:and|but|so|because|when|while|that)\s+|\\n")
 _DANGLING = re.compile(r"\b(?:when|like|how|says|than|because|who|of|to)$", re.IGNORECASE)
 _PLAIN_WORD = re.compile(r"[\w'\u2019]+")
 
 
 def find_label_spans(text: str, label: str, pattern: re.Pattern[str] | None) -> list[str]:
-    """Return the spans that carry a label, found by the pattern of its words."""
+    """Return the spans that carry a label, matched by the pattern of its words."""
     if pattern is None:
         return []
     most = MOST_LOCKED * len(split_tokens(text))
@@ -82,7 +84,7 @@ def _carrier_span(segment: str, pattern: re.Pattern[str], longest: int) -> str |
 
 
 def _lacks_subject(clause: str) -> bool:
-    """Return whether a clause begins with its verb and so would lack a subject if cut out."""
+    """Return whether a clause begins with its verb, so that it would lack a subject if cut out."""
     first = clause.split()[0].casefold() if clause else ""
     verb = load_verb_forms().get(first)
     return verb is not None and first == verb.third and not verb.noun
@@ -133,7 +135,7 @@ _DATE = re.compile(
 
 
 class SpacyExtractor:
-    """Reads one sample without any call to a model over the network."""
+    """Extracts from one sample without calling a model over the network."""
 
     def __init__(
         self, task: Task, names: Sequence[NamedEntity] = (), *, spacy: bool = True
@@ -221,7 +223,7 @@ def _map_topic_phrases() -> dict[str, list[str]]:
 
 
 def _find_topic_words(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the topic words of a text: position, the words as written, and the topic's name."""
+    """Yield the topic words of a text: their position, the words as written, the topic's name."""
     tokens = list(re.finditer(r"[#@]?[A-Za-z][\w'\u2019]*", text))
     for i, token in enumerate(tokens):
         for last in tokens[i : i + 3]:
@@ -241,7 +243,7 @@ def _make_topic(topic: TopicWords, span: str, field: str) -> Entity:
 def _make_concept(
     span: str, field: str, kind: EntityType, query: str | None = None, *aliases: str
 ) -> Entity:
-    """Return an entity that is no name; without a query the news is searched for its span."""
+    """Return an entity that is not a name; without a query, its span is searched in the news."""
     return Entity(
         span=span,
         field=field,
@@ -274,7 +276,7 @@ def _find_capitalised_runs(text: str, known: Sequence[EntitySpan]) -> Iterator[E
 
 
 def _is_name(run: str) -> bool:
-    """Return whether a run of capitalised words may be a name: no date, list word or shouting."""
+    """Return whether capitalised words may be a name, not a date, list word or shouting."""
     lists = ("function", "months", "weekdays", "subjective", "personal", "no_names")
     ordinary = any(run.casefold() in load_words(name) for name in lists)
     shouted = run.isupper() and len(run) > 5

@@ -1,6 +1,6 @@
-"""Reads a headline as a clause with subject, verb and rest, by rules alone.
+"""Parses a headline as a clause with subject, verb and rest, by rules.
 
-A title that the rules cannot read is left out: no clause is better than a wrong one.
+A title that the rules cannot parse is skipped: no clause is better than a wrong one.
 """
 
 import re
@@ -28,7 +28,7 @@ _ADDRESS = re.compile(
     r"(?<!\w)(?:i|we|you|your|our|my|us|he|she|his|her|they|here|this|these)(?!\w)",
     re.IGNORECASE,
 )
-"""An order to the reader, a contraction without its apostrophe, or a pronoun without its noun."""
+"""A command to the reader, a contraction without its apostrophe, or a pronoun without its noun."""
 _NO_STATEMENT = re.compile(r"^(?:the question is|a list of|a look at|read|watch|see)\b", re.I)
 _AUXILIARIES = frozenset(
     ("will", "may", "could", "might", "can", "must", "would",
@@ -36,7 +36,8 @@ _AUXILIARIES = frozenset(
 )  # fmt: skip
 _COMMA_WORD = re.compile(r"\s?, (\w+) ")
 MIN_WORDS, MAX_WORDS, MOST_SUBJECT = 5, 18, 9
-"""Words of a title and of its subject: titles average 12 (pilot §2), longer ones are lists."""
+"""The most words of a title and of its subject: titles average 12 (pilot §2), longer ones are
+lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +105,7 @@ def _find_verb(tokens: list[str]) -> int | None:
 
 
 def _is_sure_verb(tokens: list[str], i: int) -> bool:
-    """Return whether a token is certainly the verb, whatever else the title contains."""
+    """Return whether a token is certainly the verb, regardless of the rest of the title."""
     word = tokens[i].casefold()
     if word in _AUXILIARIES:
         return i + 1 < len(tokens)
@@ -116,7 +117,7 @@ def _is_sure_verb(tokens: list[str], i: int) -> bool:
 
 
 def _is_likely_verb(tokens: list[str], i: int) -> bool:
-    """Return whether a token that may be a noun or a participle reads as the verb."""
+    """Return whether a token that may be a noun or a participle is probably the verb."""
     word = tokens[i].casefold()
     verb = load_verb_forms().get(word)
     if verb is None or _follows_noun_opener(tokens, i):
@@ -209,7 +210,7 @@ def is_plural(word: str) -> bool:
 
 
 def split_clause(text: str) -> tuple[str, str, str]:
-    """Return head, relation and tail of a statement, split at its verb or else in the middle.
+    """Return head, relation and tail of a statement, split at its verb, or else in the middle.
 
     All three are substrings of the statement, as the parts of a triple must be.
     """

@@ -1,9 +1,9 @@
 """Plays the two judges by rules.
 
-The fact judge reads clause by clause: one item of the evidence must support a fact. The label judge
+The fact judge checks each clause: one item of the evidence must support a fact. The label judge
 uses word lists and, with train data, naive Bayes. It sees only the fields; its agreement with gold
-is that of a small classifier (figures in `docs/offline.md`), and it answers `unclear` rather than
-guess.
+is that of a small classifier (figures in `docs/offline.md`), and it answers `unclear` instead of
+guessing.
 """
 
 import re
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline  # type: ignore[import-untyped]
 
 SUPPORTED_SHARE = 0.8
-"""Share of a fact's content words that one item must have, besides all its numbers and names.
+"""The share of a fact's content words that one item must have, besides all its numbers and names.
 
-The plain word-in-evidence check flagged 7 of 47 good samples after repair (pilot §7); asking for
-four of five words leaves room for one reworded word in a headline.
+The plain word-in-evidence check flagged 7 of 47 good samples after repair (pilot §7); requiring
+four of five words allows for one reworded word in a headline.
 """
 _READING = re.compile(
     r"^(?:so |and now |well,? )?(?:(?:i |i was |was )?(?:just |only )?"
@@ -60,7 +60,7 @@ _READING = re.compile(
     r"according to news reports,?) ",
     re.IGNORECASE,
 )
-"""An author's words about reading the news; a statement follows, in whoever's voice."""
+"""An author's words about reading the news; a statement in any voice follows."""
 _FILLER = re.compile(r"^(?:so|and now|apparently,?|turns out,?) ", re.IGNORECASE)
 _CLOSER = re.compile(r",? according to news reports$", re.IGNORECASE)
 _SPEECH = re.compile(r"\b(?:said|says|told|announced|reported|according to|finds|found)\b", re.I)
@@ -69,7 +69,7 @@ _DUTY = re.compile(r"\b(?:has to|have to|had better|needs? to|ought to|let's|let
 
 @dataclass(frozen=True)
 class OfflineFactJudge:
-    """Judges facts by words; it sees neither the label nor the original nor the plan."""
+    """Judges facts by words, without seeing the label, the original or the plan."""
 
     task: Task
 
@@ -84,7 +84,7 @@ class OfflineFactJudge:
 
 
 def _split_clauses(text: str) -> Iterator[str]:
-    """Yield the clauses of a text without marks; a text without words is yielded whole."""
+    """Yield the clauses of a text without marks; a text without words is yielded unchanged."""
     plain = EMOJI.sub(" . ", re.sub(r"[#@]\w+", " ", text))
     found = [clause for clause in split_statements(plain) if split_tokens(clause)]
     yield from found or ([text] if text.strip() else [])
@@ -108,7 +108,7 @@ def judge_clause(
 
 
 def classify_clause(clause: str, *, tweet: bool) -> StatementClass:
-    """Return the class of a clause; only tweets have an author whose own views need no news."""
+    """Return the class of a clause; only in tweets can it be the author's view, without news."""
     if clause.endswith("?"):
         return "question"
     if tweet and has_word(clause, "personal"):
@@ -120,7 +120,7 @@ def classify_clause(clause: str, *, tweet: bool) -> StatementClass:
 
 
 def _is_view(clause: str) -> bool:
-    """Return whether a clause names a feeling, exclaims something or says what should be done."""
+    """Return whether a clause names a feeling, is an exclamation, or says what should be done."""
     feelings = compile_label_words("emotion").values()
     if has_word(clause, "subjective") or any(words.search(clause) for words in feelings):
         return True
@@ -175,13 +175,15 @@ def _find_quote(clause: str, item: Evidence) -> str:
 FEWEST_TRAIN_SAMPLES = 200
 """With fewer train samples, the word lists are more reliable than a fitted classifier."""
 BAYES_DAMPING = 0.35
-"""Factor of the log probabilities: naive Bayes takes words as independent and is overconfident."""
+"""The factor of the log probabilities: naive Bayes treats words as independent and is
+overconfident."""
 
 
 def fit_bayes(train: Sequence[Sample], seed: int) -> "Pipeline | None":
     """Return a classifier fitted on train samples; None if there are too few of them.
 
-    Fitting is not random; the seed only orders the rows, so that two runs add floats in one order.
+    Fitting is not random; the seed only orders the rows, so that two runs add floats in the same
+    order.
     """
     counts = Counter(sample.label_text for sample in train)
     if len(train) < FEWEST_TRAIN_SAMPLES or len(counts) < 2:
@@ -209,29 +211,30 @@ def score_labels(pipeline: "Pipeline", text: str) -> dict[str, float]:
 
 Confidence = Literal["low", "medium"]
 LIST_WEIGHT = 1.2
-"""How much one listed word adds to a label's log probability: about threefold odds."""
+"""The log probability that one listed word adds to a label: about threefold odds."""
 MARKER_WEIGHT = 3.6
-"""How much a marker adds to irony: 311 of 432 test tweets that have one are ironic (pilot §1)."""
+"""The log probability that a marker adds to irony: 311 of 432 test tweets with one are ironic
+(pilot §1)."""
 MARGIN = 0.4
-"""Lead in log probability under which the judge answers `unclear`: odds of three to two."""
+"""The lead in log probability below which the judge answers `unclear`: odds of three to two."""
 SURE = 2.3
-"""Lead from which the confidence is medium, if both sources agree: odds of ten to one.
+"""The lead from which the confidence is medium, if both sources agree: odds of ten to one.
 
-Where a label needs no cue (`non_irony`, `none`), words alone are never sure of another: on
-TweetEval irony 78 of 211 such verdicts were wrong.
+If a label needs no cue (`non_irony`, `none`), words alone never suffice for another one: on
+TweetEval irony, 78 of 211 such verdicts were wrong.
 """
 SAME, OTHER = 0.6, 0.45
-"""Shares of common content words, both ways: from the first a pair says the same; up to the second
-it does not."""
+"""Shares of common content words, both ways: from the first on, a pair says the same; up to the
+second, it does not."""
 DERIVED, BESIDE = 0.8, 0.65
-"""Shares of a hypothesis found in its premise: from the first it follows; up to the second it does
-not."""
+"""Shares of a hypothesis found in its premise: from the first on, it follows; up to the second, it
+does not."""
 _NEGATION = re.compile(r"\b(?:not|no|never|without|cannot|nobody|none|n't)\b|n't\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class TextJudge:
-    """Labels one text by the words that speak for each label."""
+    """Labels one text by the words that indicate each label."""
 
     task: Task
     bayes: "Pipeline | None"

@@ -1,8 +1,8 @@
-"""Reads news as statements that a plan may use: verbatim text, its quotation, and its certainty.
+"""Reads statements for plans from news: verbatim text, its quotation, and its certainty.
 
-Conservative word lists decide first what may not be written (pilot §4): news that names someone
-beside conduct, crime, illness or grief is left out, and so is news that the rules cannot tell apart
-from it. The same lists flag the sensitive spans of a sample.
+Conservative word lists first exclude what must not be written (pilot §4): news that names someone
+together with conduct, crime, illness or grief, and news that the rules cannot distinguish from it.
+The same lists flag the sensitive spans of a sample.
 """
 
 import re
@@ -32,7 +32,8 @@ _NAME_PAIR = re.compile(
 )
 _ROLE_PAIR = re.compile(r"(?<!\w)([A-Z][a-z]+|[A-Z]{2,3})\s+([A-Z][a-z]{2,})(?!\w)")
 MOST_CAPITALS = 0.4
-"""Share of a headline's words that may keep a capital; with more, the text reads as a headline."""
+"""The share of a headline's words that may keep a capital; with more, the text looks like a
+headline."""
 _SPEAKER = re.compile(
     r"(?:,\s|^)((?:an?|the)\s(?:new\s)?[\w ]{2,40}?)\s(?:says|said|shows|finds|found|has found)\b|"
     r"\baccording to ((?:the |an? )?[\w ]+)",

@@ -1,7 +1,7 @@
-"""Makes plans and candidates for pairs of sentences.
+"""Creates plans and candidates for pairs of sentences.
 
-A plan assigns statements to each side so that the label holds; a candidate words each side on its
-own.
+A plan assigns statements to each side so that the label holds; a candidate words each side
+separately.
 """
 
 import re
@@ -35,13 +35,14 @@ _SAYS_FIRST = re.compile(
     re.IGNORECASE,
 )
 PER_SIDE, MOST_WAYS = 8, 6
-"""Versions of a side that are combined with the other side's, and ways to word one statement."""
+"""The most versions of a side that are combined with the other side's, and the most wordings of a
+statement."""
 
 
 def write_pairs(
     task: Task, request: CompositionRequest, proper: frozenset[str]
 ) -> Iterator[Fields]:
-    """Yield candidate pairs, those whose sides share the fewest word sequences first."""
+    """Yield candidate pairs, those with the fewest common word sequences first."""
     originals = [request.sample.fields[name] for name in task.fields]
     sides = [
         write_sides(_list_statements(request, name), request.evidence, original, proper)
@@ -99,7 +100,7 @@ def _write_versions(
 ) -> Iterator[str]:
     """Yield the first two statements of a side as one sentence or two, in all their wordings.
 
-    A side without statements has no version: a model's plan may change only the other side.
+    A side without statements has no versions: a model's plan may change only the other side.
     """
     ways = [list(phrase_in_prose(one, evidence, proper))[:MOST_WAYS] for one in told]
     for first, *rest in product(*ways) if ways else ():
@@ -139,21 +140,21 @@ def _move_attribution(text: str) -> Iterator[str]:
 Sides = tuple[tuple[NewsStatement, ...], tuple[NewsStatement, ...]]
 """The statements of the first and of the second field."""
 SAME = 0.62
-"""Share of content words, both ways, from which two statements count as the same fact."""
+"""The share of content words, both ways, from which two statements count as the same fact."""
 OTHER = 0.45
-"""Share of content words up to which two statements count as different facts."""
+"""The share of content words up to which two statements count as different facts."""
 DERIVED = 0.85
-"""Share of a hypothesis that the premise must have, so that it follows."""
+"""The share of a hypothesis that the premise must contain for it to follow."""
 MOST_NEWS, MOST_TRIED, MOST_PLANS = 10, 12, 2
-"""The most statements that are combined, combinations that are tried, and plans for retries."""
+"""The most combined statements, tried combinations, and plans for retries."""
 FAR_WEIGHT = 0.15
-"""Weight of one place in the list of searches against a misfit of the whole length."""
+"""The weight of one place in the list of searches relative to a misfit of the whole length."""
 
 
 def make_pair_plans(
     task: Task, sample: Sample, extraction: Extraction, news: Sequence[NewsStatement]
 ) -> list[Callable[[], Plan]]:
-    """Return makers of plans for a pair: those about its names first, then by fitting length."""
+    """Return functions that make plans for a pair: those about its names first, then by length."""
     asked = list_searches(extraction)
     far = {id(one): one.rank_search(asked) for one in news}
     plain = [one for one in news if one.modality != "question" and not one.persons]
@@ -176,7 +177,7 @@ def make_pair_plans(
 
 
 def _can_be_told(task: Task, sample: Sample, sides: Sides) -> bool:
-    """Return whether both sides can be told in about the old length and in different words."""
+    """Return whether both sides can be worded differently and in about the old length."""
     items = tuple({one.item.id: one.item for side in sides for one in side}.values())
     versions = [
         write_sides([one.statement() for one in side], items, sample.fields[name])
@@ -198,7 +199,7 @@ def _measure_misfit(sides: Sides, lengths: Sequence[int]) -> float:
 
 
 def _equivalent_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
-    """Yield sides that tell one fact twice: from two outlets that agree, or in two wordings."""
+    """Yield sides that state one fact twice: from two outlets that agree, or in two wordings."""
     for one in news:
         yield (one,), (one,)
         for other in news:
@@ -209,9 +210,9 @@ def _equivalent_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
 
 
 def _different_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
-    """Yield sides about one thing that differ.
+    """Yield different sides about one subject.
 
-    They tell the same fact, with one more detail on one side, or two facts.
+    They state the same fact, with one more detail on one side, or two facts.
     """
     for one in news:
         for other in _find_others(one, news):
@@ -221,7 +222,7 @@ def _different_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
 
 
 def _entailment_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
-    """Yield a premise of one or two statements, and one of them, or its headline, as hypothesis."""
+    """Yield a premise of one or two statements; one of them or its headline is the hypothesis."""
     for one in news:
         yield (one,), (one,)
         for other in _find_others(one, news):
@@ -249,11 +250,11 @@ _MAKERS: Mapping[tuple[bool, bool], Callable[[Sequence[NewsStatement]], Iterator
     (True, False): _entailment_sides,
     (False, False): _neutral_sides,
 }
-"""By whether the label claims a relation, and whether the order of the fields is free."""
+"""The makers by whether the label claims a relation and whether the order of fields is free."""
 
 
 def _is_same_fact(one: NewsStatement, other: NewsStatement) -> bool:
-    """Return whether two statements are the same fact, judged by words and above all numbers."""
+    """Return whether two statements are the same fact, judged by words and especially numbers."""
     both = min(measure_overlap(one.stems, other.stems), measure_overlap(other.stems, one.stems))
     figures = {s for s in one.stems if s[0].isdigit()} == {s for s in other.stems if s[0].isdigit()}
     return both >= SAME and figures
@@ -271,7 +272,7 @@ def _find_others(one: NewsStatement, news: Sequence[NewsStatement]) -> Iterator[
 
 
 def _make_plan(task: Task, sample: Sample, extraction: Extraction, sides: Sides) -> Plan:
-    """Return the plan that tells the statements of each side anew."""
+    """Return the plan that uses the statements of each side."""
     distinct = list({one.text: one for side in sides for one in side}.values())
     number = {one.text: i for i, one in enumerate(distinct)}
     replacements: list[Replacement] = []

@@ -1,4 +1,4 @@
-"""Runs spaCy for the extractor: a trained English model if one is installed, else a blank one.
+"""Runs spaCy for the extractor: a trained English model if installed, otherwise a blank one.
 
 Only this module imports spaCy, when a pipeline is first used. Models are not on PyPI, so none can
 be a dependency; a run's manifest records the `pipeline_name`.
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
 MODEL = "en_core_web_sm"
 CHUNK = 2000
-"""Names added to the matcher at once: a single list of all takes a gigabyte (libraries.md §7)."""
+"""The names added to the matcher at once: a single list of all takes a gigabyte (libraries.md
+§7)."""
 MOST: Final = 200_000
-"""Characters of a text that spaCy reads (own choice): they take a few seconds at worst."""
+"""The most characters of a text that spaCy reads (own choice): they take a few seconds at worst."""
 WIDEST: Final = 200
-"""The most characters without a blank: the time of the tokenizer grows with their square."""
+"""The most characters without a blank, since the tokenizer's time grows with their square."""
 _WIDE: Final = re.compile(rf"(\S{{{WIDEST}}})\S")
-"""A run without a blank; its next character is read as one, so that all positions stay."""
+"""A run without a blank; its next character is read as a blank, so that all positions stay."""
 _MARK: Final = 32
-"""Last characters of a word that are searched for marks: longer than any unit or ellipsis."""
+"""The last characters of a word that are searched for marks: more than any unit or ellipsis."""
 _SPACY_LOCK: Final = threading.Lock()
-"""Held while spaCy works: samples are read in threads that share its vocabulary."""
+"""A lock for spaCy, since the threads that read samples share its vocabulary."""
 _TYPES: dict[str, EntityType] = {
     "PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place",
     "NORP": "group", "EVENT": "event", "WORK_OF_ART": "work", "PRODUCT": "product",
@@ -63,7 +64,7 @@ def _load_pipeline() -> "Language":
 
 
 def _limit_suffix_search(nlp: "Language") -> "Language":
-    """Make a pipeline search for suffixes only at a word's end, not in the whole word.
+    """Make a pipeline search suffixes only at a word's end, not in the whole word.
 
     The tokenizer searches once per mark, and calling a Python function lets other threads run.
     """
@@ -98,7 +99,7 @@ class EntityRecogniser:
         return _drop_overlaps(one for one in [*known, *learned] if one)
 
     def _make_span(self, span: "Span", text: str) -> EntitySpan | None:
-        """Return the span of a name; None for another name with its tokens, as `Coca - Cola`."""
+        """Return the span of a name; None if it is another name with its tokens (`Coca - Cola`)."""
         written = text[span.start_char : span.end_char]
         return _to_span(span, text, self._types.get(written.casefold()))
 

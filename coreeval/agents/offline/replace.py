@@ -1,8 +1,8 @@
-"""Plays the replacer by rules: it chooses the news for a sample and plans the replacements.
+"""Plays the replacer by rules: chooses the news for a sample and plans the replacements.
 
-A statement of the news replaces the occasion of a text. A name in the author's own opinion may be
-replaced by a name of its type from the news. A factual claim never gets a new name: with the old
-relation, that would invent conduct (pilot §3).
+A statement from the news replaces the occasion of a text. A name in the author's own opinion may be
+replaced by a name of its type from the news. A factual claim never gets a new name, since with the
+old relation it would invent conduct (pilot §3).
 """
 
 import re
@@ -39,12 +39,12 @@ from coreeval.schema import (
 )
 
 MOST_COPIED = 0.6
-"""The most of a wording's trigrams that may be in its headline; an opener brings it under the
-checks' 0.55."""
+"""The largest share of a wording's trigrams that may be in its headline; an opener brings it below
+the checks' 0.55."""
 _WANTED_TONE = {"anger": -1, "sadness": -1, "joy": 1, "optimism": 1}
-"""Tone of the news that suits a feeling; news of the opposite tone is not used for it."""
+"""The tone of news that suits a feeling; news of the opposite tone is not used for it."""
 _ALLOWED_TONES = {"non_irony": (0, 1), "irony": (-1, 0)}
-"""`non_irony` must not set good wishes beside bad news (pilot §6); praise of good news is no
+"""`non_irony` must not combine good wishes with bad news (pilot §6); praise of good news is not
 irony."""
 
 
@@ -68,7 +68,7 @@ class OfflineReplacer:
         previous: Plan | None = None,
         previous_fields: Fields | None = None,
     ) -> Plan:
-        """Return the best plan, or another one given feedback; equal inputs give equal plans."""
+        """Return the best plan, or another one given feedback; the result is deterministic."""
         if not evidence:
             return _none_fits("there is no news to choose from")
         news = read_statements(evidence)
@@ -82,7 +82,7 @@ class OfflineReplacer:
     def _plan_makers(
         self, sample: Sample, extraction: Extraction, news: Sequence[NewsStatement]
     ) -> list[Callable[[], Plan]]:
-        """Return makers of the plans, best first: only the chosen one is made."""
+        """Return functions that make the plans, best first, so that only the chosen one is made."""
         if len(self.task.fields) > 1:
             return make_pair_plans(self.task, sample, extraction, news)
         if not _has_label_carrier(self.task, sample, extraction):
@@ -100,7 +100,7 @@ class OfflineReplacer:
         return [partial(_make_tweet_plan, self.task, sample, extraction, one) for one in ranked]
 
     def _suits_label(self, label: str, text: str, news: NewsStatement) -> bool:
-        """Return whether a statement has a fitting tone and brings in no target of a stance."""
+        """Return whether a statement has a fitting tone and no target of a stance."""
         allowed = _ALLOWED_TONES.get(label, (-1, 0, 1))
         against = _WANTED_TONE.get(label, 0) * news.tone < 0 or news.tone not in allowed
         had, has = (
@@ -113,7 +113,7 @@ class OfflineReplacer:
 def _rank_statement(
     sample: Sample, news: NewsStatement, asked: Sequence[str], room: int
 ) -> tuple[object, ...]:
-    """Return a sort key: without persons, plain, about the sample, of its tone and length."""
+    """Return a sort key: no persons, plain, about the sample, and of its tone and length."""
     return (
         len(news.persons),
         news.modality == "question",
@@ -148,7 +148,7 @@ def has_room(news: NewsStatement, room: int, slack: int) -> bool:
 def _has_label_carrier(task: Task, sample: Sample, extraction: Extraction) -> bool:
     """Return whether a known span carries the label, if the label needs a carrier.
 
-    A single word is not enough: without its clause, it would be a stray exclamation beside news.
+    A single word does not suffice: without its clause, it would be an isolated exclamation.
     """
     if sample.label_text not in load_label_patterns(task):
         return True

@@ -1,6 +1,6 @@
-"""Plays the rewriter by rules: it keeps the facts and rewords what is not locked.
+"""Plays the rewriter by rules: keeps the facts and rewords the text outside locks.
 
-It swaps synonyms and writes contractions out; it changes voice, clause order, and the place of the
+It swaps synonyms and expands contractions; it changes voice, clause order, and the position of the
 speaker and of the time, each by one reliable rule.
 """
 
@@ -21,7 +21,7 @@ from coreeval.agents.text.words import measure_containment
 from coreeval.schema import Defect, Extraction, Rewrite, Sample
 
 Transform = Callable[[str], str | None]
-"""Returns a sentence in another form, or None if its rule is not certain to apply."""
+"""Returns a sentence in another form, or None if its rule may not apply."""
 
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -54,9 +54,9 @@ _TIED_WORDS = re.compile(
     r"known|seen|described|same|such|only|especially)$",
     re.IGNORECASE,
 )
-"""Ends of a main clause that belong to the following link, as in `the week after`."""
+"""Ends of a main clause that belong to the following conjunction, as in `the week after`."""
 MOST_SUBJECT, MOST_OBJECT = 6, 9
-"""The most words of a subject and of an object that change places: longer ones may hide a
+"""The most words of a subject and of an object that are swapped: longer ones may contain a
 clause."""
 
 
@@ -199,7 +199,7 @@ def reword(text: str, locked: Sequence[str], turns: Sequence[Transform]) -> str:
 
 
 def _transform_sentence(sentence: str, turns: Sequence[Transform]) -> str:
-    """Return the sentence transformed once or twice, whichever repeats the original least."""
+    """Return the sentence transformed once or twice, whichever repeats the original less."""
     bare = sentence.strip()
     once = [other for turn in turns if (other := turn(bare)) is not None]
     twice = [other for one in once for turn in turns if (other := turn(one)) is not None]
@@ -207,7 +207,7 @@ def _transform_sentence(sentence: str, turns: Sequence[Transform]) -> str:
 
 
 def _reword_unlocked(text: str, locked: Sequence[str]) -> str:
-    """Return a text with contractions written out and synonyms swapped in outside the locks."""
+    """Return a text with expanded contractions and swapped synonyms outside the locks."""
     spans = sorted({span for span in locked if span}, key=len, reverse=True)
     held = "(" + "|".join([*map(re.escape, spans), *_HELD]) + ")"
     parts = re.split(held, text)

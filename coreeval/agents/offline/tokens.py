@@ -38,7 +38,7 @@ class TextSegment:
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return the words of a text, hashtags and mentions included."""
+    """Return the words of a text, including hashtags and mentions."""
     return WORD.findall(text)
 
 
@@ -77,7 +77,7 @@ def fold_word(word: str) -> str:
 
 
 def collect_numbers(text: str) -> set[str]:
-    """Return the numbers in a text, number words included, commas removed."""
+    """Return the numbers in a text, including number words, without commas."""
     figures = {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
     spelled = {_NUMBER_WORDS.get(word, "") for word in text.casefold().split()}
     return figures | (spelled - {"", "%", "1"})
@@ -124,7 +124,7 @@ def measure_overlap(part: Sequence[str], whole: Iterable[str]) -> float:
 
 
 def find_tags_start(text: str) -> int:
-    """Return where the trailing tags, mentions and emoji of a text begin; its end if none."""
+    """Return the start of a text's trailing tags, mentions and emoji; its end if there are none."""
     runs = (run for run in _TAGS.finditer(text) if run.end() == len(text))
     return next((run.start() for run in runs), len(text))
 

@@ -25,14 +25,14 @@ class HeadlineVerb:
     noun: bool
     """Whether its -s form is also a plural noun, like `cuts`."""
     state: bool
-    """Whether it describes a state, so that the perfect tense would sound odd."""
+    """Whether it describes a state, so that the perfect tense would sound wrong."""
     transitive: bool
     """Whether it takes an object, so that it has a passive."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicWords:
-    """A topic that a text may be about without naming anybody."""
+    """A topic that a text may have without naming anybody."""
 
     name: str
     type: EntityType
@@ -71,9 +71,9 @@ def load_topics() -> Mapping[str, TopicWords]:
 
 
 def load_label_patterns(task: Task) -> Mapping[str, re.Pattern[str]]:
-    """Return a pattern for the words of each label that has any; empty for a task without a list.
+    """Return a pattern for the words of each label, if it has any; empty for a task without a list.
 
-    A stance has its words under one word of its target, such as `climate`.
+    The words of a stance are listed under one word of its target, such as `climate`.
     """
     if task.target is None:
         return compile_label_words(task.name)
@@ -126,7 +126,7 @@ def load_verb_forms() -> Mapping[str, HeadlineVerb]:
 
 
 def load_all() -> None:
-    """Read every word list now, so that no sample waits for the disk later."""
+    """Read all word lists now, so that no sample waits for the disk later."""
     for path in sorted(DATA.glob("*.yaml")):
         _load(path.name)
     load_verb_forms()
@@ -141,7 +141,7 @@ def _load(name: str) -> Mapping[str, Any]:
 
 
 def _read_verb(parts: Sequence[str]) -> HeadlineVerb:
-    """Return the verb of one line; forms that the line leaves out are regular."""
+    """Return the verb of one line; forms that the line omits are regular."""
     base, flags = parts[0], {"noun", "state", "object"}
     given = [part.removeprefix("past=") for part in parts[1:] if part not in flags]
     past = given[0] if given else _add_ending(base, "ed")

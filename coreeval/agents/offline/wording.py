@@ -1,6 +1,7 @@
-"""Words a statement as plain prose: tense, articles, order and case change.
+"""Words a statement as plain prose, with changes of tense, articles, order and case.
 
-A wording has the words of the statement, their listed synonyms and function words: it adds no fact.
+A wording has the words of the statement, their listed synonyms and function words, so it adds no
+facts.
 """
 
 import re
@@ -28,15 +29,15 @@ _FRONTABLE = re.compile(
 )
 _ADDITION = re.compile(r", (?:which|who|with|for|and|where|while|its|a|an|because|as)\b| while ")
 LEAST_CLAUSE = 5
-"""Words from which a cut sentence still says something."""
+"""The fewest words with which a cut sentence still says something."""
 _AND = re.compile(r"\b(?:and|but|,) (\w+)")
 
 
 def to_sentence_case(text: str, proper: frozenset[str]) -> str:
     """Return a headline in sentence case, with capitals only for names.
 
-    In Title Case spelling is no evidence, so a word keeps its capital only if it belongs to a
-    known name; in other headlines only the first word is uncertain.
+    In Title Case, a capital does not show a name, so a word keeps it only if it belongs to a known
+    name; in other headlines, only the first word is uncertain.
     """
     tokens = text.split(" ")
     first = _fix_case(tokens[0], proper, "".join(tokens[1:2]))
@@ -47,7 +48,7 @@ def to_sentence_case(text: str, proper: frozenset[str]) -> str:
 
 
 def _fix_case(token: str, proper: frozenset[str], after: str) -> str:
-    """Return a token in lower case if word lists and the following text show a common word."""
+    """Return a token in lower case if word lists and the next text show a common word."""
     bare = token.strip(",.()").removesuffix("'s").removesuffix("\u2019s")
     if not token[:1].isupper() or bare[1:] != bare[1:].lower() or bare in proper:
         return token
@@ -97,14 +98,14 @@ def list_wordings(
 def phrase_statement(
     statement: Statement, evidence: Sequence[Evidence], proper: frozenset[str]
 ) -> list[str]:
-    """Return the wordings of a plan's statement, whichever replacer planned it."""
+    """Return the wordings of a plan's statement, from any replacer."""
     headline = any(statement.text in item.title for item in evidence)
     whole = statement.modality != "asserted"
     return list_wordings(statement.text, proper, headline=headline, whole=whole)
 
 
 def _phrase_headline(text: str, *, whole: bool) -> Iterator[str]:
-    """Yield the clause of a headline in each tense and order; nothing if it cannot be read."""
+    """Yield the clause of a headline in each tense and order; nothing if it cannot be parsed."""
     clause = parse_clause(text)
     if clause is None:
         return
@@ -148,7 +149,7 @@ def _has_second_verb(rest: str) -> bool:
 
 
 def _order_clause(clause: HeadlineClause, predicate: str) -> Iterator[str]:
-    """Yield the whole clause, then with its last part first, then without that part."""
+    """Yield the whole clause, then with its last part at the front, then without that part."""
     yield f"{clause.subject} {predicate} {clause.rest}".strip()
     cut = max((found.start() for found in _CUT.finditer(clause.rest)), default=0)
     if len(clause.rest[:cut].split()) < 2:
