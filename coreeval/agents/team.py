@@ -31,8 +31,8 @@ LLM_ROLES: dict[RoleName, type[LLMRole]] = {
 
 
 LEAN_ROLES = LLM_ROLES | {"extractor": LLMExtractorRewriter, "replacer": LLMReplacerComposer}
-"""The pipelines in which the extractor also rewords and the replacer also writes; the rewriter and
-the composer are only called to correct these texts."""
+"""The roles of the pipeline `lean`, in which the extractor also rewords and the replacer also
+writes; the rewriter and the composer are only called to correct these texts."""
 
 
 JUDGES: Mapping[TaskKind, type[LLMRole]] = {

@@ -1,1 +1,1 @@
-"""Reads texts by code: words, numbers, names, voice, and what supports them."""
+"""Analyses texts by code: words, numbers, names, voice, and their support by evidence."""

@@ -1,4 +1,4 @@
-"""The German words that checks need: no list of harm or conduct, which the judges look for."""
+"""The German words that checks need, without lists of harm or conduct, which judges check."""
 
 from coreeval.agents.text.word_data import joined_tens, word_set
 
@@ -27,7 +27,7 @@ FUNCTION_WORDS = word_set(
     wollten worden wurde wurden würde würden zu zum zur zwar zwischen
     """
 )
-"""Words that make no checkable statement."""
+"""Words without checkable content."""
 PERSONAL_WORDS = word_set(
     """
     leute mensch menschen freund freunde freundin familie mama papa mutter vater eltern kind kinder
@@ -64,7 +64,7 @@ MONTHS = word_set(
 )
 ENDINGS = ("ungen", "enden", "ung", "end", "est", "ern", "em", "en", "er", "es", "et", "st", "te",
            "e", "n", "s", "t")  # fmt: skip
-"""Endings of inflected words, the longest first; crude, as the English ones are."""
+"""Endings of inflected words, the longest first; a rough list, like the English one."""
 
 _ONES = {
     "ein": 1, "zwei": 2, "drei": 3, "vier": 4, "fünf": 5, "sechs": 6, "sieben": 7, "acht": 8,
@@ -85,11 +85,11 @@ _SPELT = (
     | joined_tens(_TENS, _ONES, "{one}und{ten}")
 )  # fmt: skip
 NUMBERS = _SPELT | {word.casefold(): value for word, value in _SPELT.items()}
-"""Number words with ß and, as texts are folded, with ss."""
+"""Number words with ß and, since texts are normalised, with ss."""
 SCALES = {
     "hundert": 10**2, "tausend": 10**3, "million": 10**6, "millionen": 10**6, "mio": 10**6,
     "milliarde": 10**9, "milliarden": 10**9, "mrd": 10**9, "billion": 10**12,
     "billionen": 10**12,
 }  # fmt: skip
 SIGNS = {"%": "prozent", "€": "euro", "$": "dollar", "&": "und", "°": "grad"}
-"""Signs, with the words that they are read as."""
+"""Signs, with the words for them."""

@@ -1,6 +1,6 @@
-"""Which checks know only some languages, and what is left out for a benchmark in another one.
+"""The checks that support only some languages, and those skipped for other languages.
 
-A check asks its `LanguageCheck` before it looks; the same entries tell people what was not checked.
+A check first consults its `LanguageCheck`; the same entries report to users what was not checked.
 """
 
 from collections.abc import Collection
@@ -16,9 +16,9 @@ class LanguageCheck:
     """A check that needs words of the language."""
 
     about: str
-    """What is checked, as a phrase."""
+    """A phrase for what is checked."""
     languages: Collection[str] = (ENGLISH,)
-    """The languages that it knows."""
+    """The supported languages."""
 
     def knows(self, language: str) -> bool:
         """Return whether texts in a language are checked."""
@@ -33,7 +33,7 @@ LANGUAGE: Final = LanguageCheck(
     "texts that are in another language than the original", tuple(VOCABULARIES)
 )
 NAMES: Final = LanguageCheck("names that are in no news", (ENGLISH, "es"))
-"""German is not among them: it writes every noun with a capital, so that none looks like a name."""
+"""German is not supported: all its nouns have a capital, so names do not stand out."""
 CONDUCT: Final = LanguageCheck("deeds of named people that are in no news")
 HARM: Final = LanguageCheck("harm that passes from the original's person to another")
 HEDGES: Final = LanguageCheck("possibilities that become facts (might, reportedly)")
@@ -48,5 +48,5 @@ CHECKS: Final = (
 
 
 def list_unchecked(language: str) -> list[str]:
-    """Return what is not checked by code for texts in a language; nothing for English."""
+    """Return what code does not check for texts in a language; nothing for English."""
     return [check.about for check in CHECKS if not check.knows(language)]

@@ -25,15 +25,15 @@ FUNCTION_WORDS = _split(
     dont cant wont didnt doesnt isnt ur u
     """
 )
-"""Words that make no checkable statement."""
+"""Words without checkable content."""
 
 LIGHT_VERBS = _split(
     """
     come comes came coming become becomes became becoming
     """
 )
-"""Verbs that need no evidence of their own, because what they say is in the words beside them: `the
-reopening comes days after`. Verbs that may tell a deed, such as `take` and `give`, are none."""
+"""Verbs that need no evidence, because the meaning is in the words beside them: `the reopening
+comes days after`. Verbs that may state an act, such as `take` and `give`, are excluded."""
 
 REPORTING_WORDS = _split(
     """
@@ -72,7 +72,7 @@ NOT_NAMES = _split(
     whoa gosh geez haha hell thanks please sorry hi hello bye
     """
 )
-"""Capitalised words that name nobody in particular."""
+"""Capitalised words that are not names."""
 
 ABBREVIATIONS = {
     "mtd": "month to date",
@@ -147,7 +147,7 @@ SYMBOLS = {
     "&": "and",
     "+": "plus",
 }
-"""Signs, with the words that they are read as."""
+"""Signs, with the words for them."""
 
 IRREGULAR = {
     "says": "say", "said": "say", "rose": "rise", "risen": "rise", "fell": "fall",
@@ -178,11 +178,11 @@ CONDUCT_WORDS = _split(
     sack shoot silence slam smuggle snub steal stole sue threaten
     """
 )
-"""Words for what somebody is said to have done; the evidence needs the same word (pilot §4.5).
-Places lie too, so `lie` itself is none of them."""
+"""Words for alleged conduct; the evidence needs the same word (pilot §4.5). Places lie too, so
+`lie` itself is excluded."""
 
 NO_CONDUCT = _split("charging fine order orders")
-"""Forms of these words that mostly tell no deed: a coffee order, feeling fine, a phone charging."""
+"""Forms of these words that mostly are not acts: a coffee order, feeling fine, a phone charging."""
 
 WORDS_ALIKE = {
     "beat": _split("defeat edge overcome"),
@@ -193,7 +193,7 @@ WORDS_ALIKE = {
     "skate": _split("skateboard skateboarder"),
     "win": _split("capture claim clinch lift take title triumph victory"),
 }
-"""For plain words, those of news that say the same (false alarms of the trials)."""
+"""For plain words, the words in news with the same meaning (false alarms of the trials)."""
 
 CONDUCT_ALIKE = {
     "quit": _split("leave exit depart departure"),
@@ -210,7 +210,7 @@ CONDUCT_ALIKE = {
     "charge": _split("indict indictment"),
     "threaten": _split("threat"),
 }
-"""For words of conduct, the words in the evidence that support them: the same deed, equally grave.
+"""For words of conduct, the words in the evidence that support them: the same act, equally serious.
 """
 
 HARM_WORDS = _split(
@@ -223,7 +223,8 @@ HARM_WORDS = _split(
     vile
     """
 )
-"""Words that must not pass from the text's original person to somebody new (pilot §4.2)."""
+"""Words that must not be transferred from the text's original person to another one (pilot
+§4.2)."""
 
 HEDGES = (
     "might", "could", "reportedly", "allegedly", "alleged", "at least", "up to", "nearly",

@@ -1,6 +1,6 @@
-"""Numbers and quantities as a text states them, in digits or words, and which numbers support them.
+"""Numbers and quantities in texts, in digits or words, and the numbers that support them.
 
-A quantity supports the same quantity in another unit, by arithmetic.
+A quantity supports the same quantity in another unit.
 """
 
 import re
@@ -32,9 +32,9 @@ _FACTORS: dict[str, tuple[str, str]] = {
 _LETTER = re.compile(r"[ -]?([cf])(?!\w)", re.IGNORECASE)
 _MEASURES = {"c": "celsius", "f": "fahrenheit", "pound or pound sterling": "pound",
              "ounce or fluid ounce": "ounce", **{name: name for name in _FACTORS}}  # fmt: skip
-"""The unit that each name or letter is read as."""
+"""The unit for each name or letter."""
 MOST_ROUNDING = Decimal("0.05")
-"""The most that rounding may change a converted figure, as a share (own choice: 80 km as 50
+"""The largest share by which rounding may change a converted figure (own choice: 80 km as 50
 miles)."""
 
 
@@ -66,7 +66,7 @@ def is_convertible_unit(one: str, other: str) -> bool:
 
 
 def is_conversion(source: Quantity, stated: Quantity) -> bool:
-    """Return whether a stated quantity is the source's in another unit, rounded as written."""
+    """Return whether a stated quantity equals the source's in another unit, rounded as written."""
     if not is_convertible(source, stated):
         return False
     slack = min(_half_last_place(stated), abs(stated.amount) * MOST_ROUNDING)
@@ -96,7 +96,7 @@ _ONES = """
 one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen
 """
-"""Number words without zero: `zero queue` does not count anything, it means none."""
+"""Number words without zero: `zero queue` is not a count, but means none."""
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = """
 third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
@@ -121,7 +121,7 @@ _DIGITS = re.compile(
     rf"(?(year)|(?:[ -](?P<scale>{_SCALE})s?\b)?)",
     re.IGNORECASE,
 )
-"""A year may stand before a vague number: `in 1999 hundreds of whales` is no 199,900."""
+"""A year may precede a vague number: `in 1999 hundreds of whales` is not 199,900."""
 _WORD_FIGURES = re.compile(
     r"(?<![\w.,$£€#@])(?:2|4)(?= (?:the|a|an|my|your|ur|u|you|me|us|him|her|them|it|this|that|be|do"
     r"|go|get|see|have|all|everyone|everybody|some|those|these|what|make|say|know|our|his|their)\b)"
@@ -130,16 +130,15 @@ _WORD_FIGURES = re.compile(
     r"|(?<=\byou )two\b|(?<=\bus )two\b|(?<=\bwe )two\b|(?<=\bsame )two\b",
     re.IGNORECASE,
 )
-"""`2` and `4` that stand for `to` and `for`, and a `two` that counts nothing (`in two minds`)."""
+"""`2` and `4` for `to` and `for`, and a `two` that does not count (`in two minds`)."""
 _SMALL = "|".join(sorted(SMALL_NUMBERS, key=len, reverse=True))
 _SPELLED = re.compile(
     rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE
 )
 NUMBER_WORDS = frozenset({*SMALL_NUMBERS, *SCALES})
 LONGEST_NUMBER = 200
-"""The most characters of a number whose value is worked out; a longer one supports only its own
-text (own choice: no news has one, and a text of nothing but `million` has no value that can be
-held)."""
+"""The most characters of a number whose value is computed; a longer one supports only its own text
+(own choice: news has none, and the value of a long text of only `million` cannot be stored)."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class Number:
 
 @keep_results
 def find_numbers(text: str, language: str = ENGLISH) -> Sequence[Number]:
-    """Return the numbers of a text; `one` and `first` count as words, which they mostly are."""
+    """Return the numbers of a text; `one` and `first` count as words, since they mostly are."""
     if language != ENGLISH:
         return tuple(_find_local_numbers(text, language))
     plain = _WORD_FIGURES.sub("_", normalise(text))
@@ -198,7 +197,7 @@ def _read_words(phrase: str) -> Number | None:
 
 
 def _add_up(small: Sequence[int], scales: Sequence[int]) -> int:
-    """Return the value of number words, each of which is a small number or a scale, the other 0."""
+    """Return the value of number words, each a small number or a scale, and 0 in the other list."""
     total = current = 0
     for value, scale in zip(small, scales, strict=True):
         if value:
@@ -217,7 +216,7 @@ def _format_value(value: Decimal) -> str:
 
 
 def find_source_numbers(texts: Sequence[str], language: str = ENGLISH) -> list[Number]:
-    """Return the numbers of news texts, including those that the source has split."""
+    """Return the numbers of news texts, including those split by the source."""
     found = [number for text in texts for number in find_numbers(text, language)]
     if language != ENGLISH:
         return found
@@ -235,7 +234,7 @@ def find_missing_numbers(
 
 
 class _NumberIndex:
-    """The numbers of a source, by unit and by what they may mean: a document has thousands."""
+    """The numbers of a source, by unit and by possible value, since a document has thousands."""
 
     def __init__(self, numbers: Iterable[Number]) -> None:
         self._readings = defaultdict[str, set[str]](set)
@@ -247,7 +246,7 @@ class _NumberIndex:
                 self._quantities[unit].setdefault(number.quantity)
 
     def supports(self, stated: Number) -> bool:
-        """Return whether a number supports a stated one; 80 km is 50 miles and not 80 miles."""
+        """Return whether a number supports a stated one; 80 km is 50 miles, not 80 miles."""
         own = stated.quantity
         for unit, readings in self._readings.items():
             if own and unit and is_convertible_unit(unit, own.unit):
@@ -263,13 +262,13 @@ class _NumberIndex:
 _LOCAL_VALUE = r"(?<![\w@#])(?:\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?|\d+:\d\d|\d+(?:[.,]\d+)?)"
 _MARK = re.compile(r"[.,]")
 _DECIMAL_COMMA = frozenset({"de"})
-"""The languages in which a comma always is the decimal mark; Spanish differs by country."""
+"""The languages in which a comma is always the decimal mark; Spanish differs by country."""
 
 
 def _find_local_numbers(text: str, language: str) -> list[Number]:
     """Return the numbers of a text that is not in English, without units.
 
-    Number words are found as far as the language's are known.
+    Number words are found if those of the language are known.
     """
     plain = normalise(text)
     digits, spelled = _local_patterns(language)
@@ -302,7 +301,7 @@ def _read_local_digits(found: re.Match[str], language: str) -> Number:
 
 
 def _local_amounts(value: str, language: str) -> list[Decimal]:
-    """Return what a number may mean: `1.500` is 1500 in German, in Spanish perhaps 1.5 as well."""
+    """Return a number's possible values: `1.500` is 1500 in German, or also 1.5 in Spanish."""
     marks = _MARK.findall(value)
     if len(set(marks)) == 2 and marks.count(marks[-1]) == 1:
         return [Decimal(value.replace(marks[0], "").replace(marks[-1], "."))]

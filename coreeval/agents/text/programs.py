@@ -1,10 +1,10 @@
 """The calculation behind a numeric answer, in FinQA's notation, executed step by step.
 
 `divide(9413, 20.01), divide(#0, const_100)` has two steps, each an operation with two arguments: a
-number, `const_NUMBER`, or `#STEP` for the result of an earlier step. `table_max(ROW, none)` and its
-like work on the numbers of a row of the context's table, whose cells are separated by ` | `.
-Semantics are those of FinQA's evaluation (Chen et al. 2021): 23.6% is 0.236, and `greater` says yes
-or no.
+number, `const_NUMBER`, or `#STEP` for the result of an earlier step. `table_max(ROW, none)` and
+similar operations use the numbers of a row of the context's table, whose cells are separated by ` |
+`. The semantics are those of FinQA's evaluation (Chen et al. 2021): 23.6% is 0.236, and the result
+of `greater` is yes or no.
 """
 
 import math
@@ -42,19 +42,19 @@ MOST_STEPS: Final = 20
 LONGEST: Final = 2_000
 """The most characters of a program (own choice: FinQA's longest has 192)."""
 _LARGEST_CONSTANT: Final = 100
-"""Up to here any whole number may be a constant, and beyond it the powers of ten: a figure of the
-report is no constant (own choice)."""
+"""The largest whole number that may be any constant; larger constants must be powers of ten, since
+a figure of the report is not a constant (own choice)."""
 
 
 class ProgramError(ValueError):
-    """The reason that a program has no result, in words for who wrote it."""
+    """The reason that a program has no result, in words for its author."""
 
 
 def parse_program(program: str) -> list[Step]:
     """Return the steps of a program.
 
     Raises:
-        ProgramError: it is no program, or too long.
+        ProgramError: it is not a program, or is too long.
     """
     if len(program) > LONGEST:
         raise ProgramError(f"the program has more than {LONGEST:,} characters")
@@ -69,7 +69,7 @@ def parse_program(program: str) -> list[Step]:
 
 
 def list_program_numbers(program: str) -> list[str]:
-    """Return the numbers that a program takes from its context, as it writes them.
+    """Return the numbers that a program takes from its context, as written.
 
     Raises:
         ProgramError: it is no program.
@@ -83,10 +83,10 @@ def execute_program(program: str, context: str) -> float | bool:
 
     Args:
         program: The program.
-        context: The text with the table whose rows it may name.
+        context: The text with the table whose rows the program may name.
 
     Raises:
-        ProgramError: it is no program, names what is not there, or cannot be computed.
+        ProgramError: it is not a program, names a missing row or number, or cannot be computed.
     """
     results = list[float | bool]()
     read_row = cache(partial(_read_row, context))
@@ -134,7 +134,7 @@ def _read_number(written: str) -> float:
 
 
 def _read_row(context: str, name: str) -> list[float]:
-    """Return the numbers of the first row with a name; other cells are left out."""
+    """Return the numbers of the first row with a name; other cells are ignored."""
     wanted = _fold(name)
     for line in context.split("\n"):
         first, *cells = line.split(_CELLS)
@@ -150,7 +150,7 @@ def _fold(name: str) -> str:
 
 
 def _read_cell(cell: str) -> float | None:
-    """Return the number of a cell; in accounts one in brackets is negative."""
+    """Return the number of a cell; in accounts, a number in brackets is negative."""
     plain = "".join(cell.replace("$", " ").split()).replace("\u2212", "-")
     plain, _, _ = plain.partition("(") if not plain.startswith("(") else (plain, "", "")
     if not _CELL.fullmatch(plain):
@@ -163,9 +163,9 @@ _DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*|\.\d+")
 
 
 def find_foreign_numbers(program: str, context: str) -> list[str]:
-    """Return the numbers of a program that do not stand in its context, signs and scales apart.
+    """Return the numbers of a program that its context lacks, regardless of signs and scales.
 
-    A decimal comma is read as such too: programs are in English notation, contexts need not be.
+    Decimal commas are also recognised: programs are in English notation, but contexts may not be.
 
     Raises:
         ProgramError: it is no program.

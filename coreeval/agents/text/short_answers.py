@@ -1,4 +1,4 @@
-"""Short answers and options compared: as wording, as values, and by where they stand in a text."""
+"""Compares short answers and options by wording and value, and finds them in texts."""
 
 import re
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from coreeval.tasks.kinds.base import UNSPACED
 from coreeval.tools.units import find_factor, name_unit, read_unit_at, spell_units, units_agree
 
 _SAME: Final = 0.6
-"""The F1 of words from which an answer with more or fewer words is the same: it may add a title or
-a first name (own choice)."""
+"""The F1 of words from which an answer with more or fewer words counts as the same: it may add a
+title or a first name (own choice)."""
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _LIGHT_SIGNS: Final = frozenset(".,;:!?\"'")
 _TOKEN: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[^\w\s]|_")
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _LETTER: Final = re.compile(r"(?<=\s)[A-Z](?=\s|$)")
-"""A letter that stands for something, as in `vitamin C`."""
+"""A letter with a meaning, as in `vitamin C`."""
 _JOINS: Final = re.compile(r"\b(?:and|or|und|oder|y|o)\b|[/;&]", re.IGNORECASE)
 _DENIES: Final = re.compile(r"\b(?:not|never|no longer|nicht|nie|nunca)\b|n't\b", re.IGNORECASE)
 _FALLS: Final = re.compile(
@@ -40,9 +40,9 @@ _SCALES: Final = tuple(Decimal(10) ** power for power in (3, 6, 9, 12))
 
 
 def is_same_wording(one: str, other: str, language: str = ENGLISH) -> bool:
-    """Return whether two short texts say the same in the same words, or are the same number.
+    """Return whether two short texts have the same words, or are the same number.
 
-    Articles, case and punctuation make no difference; the signs of numbers, units and formulas do.
+    Articles, case and punctuation are ignored, but not the signs of numbers, units and formulas.
     """
     return _fold_wording(one, language) == _fold_wording(other, language)
 
@@ -60,9 +60,10 @@ def _fold_wording(text: str, language: str) -> Sequence[str]:
 
 
 def is_same_answer(gold: str, said: str, language: str = ENGLISH) -> bool:
-    """Return whether an answer in words is the gold, with words added or left out if need be.
+    """Return whether an answer in words is the gold, possibly with words added or omitted.
 
-    All numbers of the gold must be said. Neither may have a word instead of one of the other's.
+    The answer must have all numbers of the gold. Neither may have a word instead of one of the
+    other's.
     """
     if is_same_wording(gold, said, language):
         return True
@@ -78,7 +79,7 @@ def is_same_answer(gold: str, said: str, language: str = ENGLISH) -> bool:
 
 
 def _list_parts(text: str, language: str) -> set[str]:
-    """Return what is compared of an answer: the stems of its words, or its letters."""
+    """Return the compared parts of an answer: the stems of its words, or its letters."""
     if UNSPACED.search(text):
         return set(UNSPACED.findall(text)) | set(re.findall(r"\d+", text))
     words, plain = split_words(text), _THOUSANDS.sub("", normalise(text))
@@ -103,23 +104,23 @@ class StatedValue:
     """The one number that a short answer states."""
 
     readings: frozenset[Decimal]
-    """What it may mean, without its sign."""
+    """Its possible values, without its sign."""
     is_negative: bool
     is_percent: bool
     is_scaled: bool
-    """Whether a word such as million belongs to it."""
+    """Whether it includes a word such as million."""
     half_place: Decimal
-    """Half a unit of its last digit: what rounding may have changed."""
+    """Half a unit of its last digit, which is the largest rounding error."""
     rest: str
-    """What stands beside the number, such as a unit; no sign of a percentage."""
+    """The text beside the number, such as a unit, without a percent sign."""
 
     @property
     def is_alone(self) -> bool:
-        """Return whether nothing stands beside the number but a unit of one word."""
+        """Return whether the only text beside the number is a unit of one word."""
         return len(self.rest.split()) <= 1
 
     def times(self, scale: int) -> "StatedValue":
-        """Return the value with its readings multiplied."""
+        """Return the value with its possible values multiplied."""
         return replace(self, readings=frozenset(one * scale for one in self.readings))
 
 
@@ -130,7 +131,7 @@ def read_value(text: str, language: str = ENGLISH) -> StatedValue | None:
         return None
     try:
         readings = frozenset(map(Decimal, found[0].readings))
-    except InvalidOperation:  # a time of day, or a number too long to be read
+    except InvalidOperation:  # a time of day, or a number too long to parse
         return None
     plain = normalise(text)
     before, _, after = plain.partition(found[0].text)
@@ -147,9 +148,9 @@ def read_value(text: str, language: str = ENGLISH) -> StatedValue | None:
 
 
 def is_other_unit(rest: str, *units: str) -> bool:
-    """Return whether what stands beside a number begins with another unit than any of those given.
+    """Return whether the text beside a number begins with a unit that is not among those given.
 
-    Empty units do not count; if all are empty, no unit is another.
+    Empty units do not count; if all are empty, every unit is accepted.
     """
     named = read_unit_at(rest, 0)[0]
     due = [(name_unit(unit), read_scale(unit)) for unit in units if unit.strip()]
@@ -161,7 +162,7 @@ def is_other_unit(rest: str, *units: str) -> bool:
 
 
 def read_scale(unit: str) -> int:
-    """Return the scale that a unit names, such as 1,000,000 of `$ million`; 0 if it names none."""
+    """Return the scale in a unit, such as 1,000,000 for `$ million`; 0 if it has none."""
     words = re.findall(r"[^\W\d_]+", unit.casefold())
     return next((SCALES[word] for each in words if (word := each.removesuffix("s")) in SCALES), 0)
 
@@ -178,9 +179,9 @@ def is_same_value(
 ) -> bool:
     """Return whether a number is the gold, within a tolerance such as `0.5` or `1%`.
 
-    Beside a percentage, a bare number may be the percentage or its ratio. A fall may be a negative
-    number. If the unit of the gold names a scale, as `billion dollars` does, bare numbers are of
-    that scale; else a scale may be said by one of them alone.
+    If one of them is a percentage, a bare number may be the percentage or its ratio. A fall may be
+    a negative number. If the unit of the gold names a scale, such as `billion dollars`, bare
+    numbers have that scale; otherwise one of them may omit the scale.
     """
     gold, said = (spell_units(each, name_unit(unit)) for each in (gold, said))
     due, given = read_value(gold, language), read_value(said, language)
@@ -204,7 +205,7 @@ def is_same_value(
 
 
 def read_margin(tolerance: str, value: Decimal) -> Decimal:
-    """Return how far a number may be from a value; almost nothing without a tolerance."""
+    """Return the largest difference of a number from a value; almost 0 without a tolerance."""
     if tolerance.endswith("%"):
         return abs(value) * Decimal(tolerance[:-1]) / 100
     return Decimal(tolerance or "0") + abs(value) * _EPSILON

@@ -1,4 +1,4 @@
-"""The Spanish words that checks need: no list of harm or conduct, which the judges look for."""
+"""The Spanish words that checks need, without lists of harm or conduct, which judges check."""
 
 from coreeval.agents.text.word_data import joined_tens, word_set
 
@@ -20,7 +20,7 @@ FUNCTION_WORDS = word_set(
     usted ustedes va vamos van varias varios voy vosotros vuestra vuestro y ya yo
     """
 )
-"""Words that make no checkable statement."""
+"""Words without checkable content."""
 PERSONAL_WORDS = word_set(
     """
     gente persona personas amigo amigos amiga amigas familia mamá papá madre padre padres hijo hija
@@ -58,7 +58,7 @@ MONTHS = word_set(
 ENDINGS = ("aciones", "iciones", "acion", "icion", "iendo", "ieron", "ando", "aron", "adas", "ados",
            "idas", "idos", "ada", "ado", "ida", "ido", "ara", "era", "ira", "es", "as", "os", "an",
            "en", "ar", "er", "ir", "a", "e", "o", "s")  # fmt: skip
-"""Endings of inflected words, the longest first; crude, as the English ones are."""
+"""Endings of inflected words, the longest first; a rough list, like the English one."""
 
 _ONES = {
     "un": 1, "uno": 1, "una": 1, "dos": 2, "tres": 3, "cuatro": 4, "cinco": 5, "seis": 6,
@@ -87,4 +87,4 @@ SCALES = {
 }  # fmt: skip
 """`mil millones` is read as a thousand times a million."""
 SIGNS = {"€": "euros", "$": "dólares", "&": "y", "°": "grados"}
-"""Signs, with the words that they are read as."""
+"""Signs, with the words for them."""

@@ -1,6 +1,6 @@
-"""Whether the words, names, dates, numbers and quotations of a text are supported by evidence.
+"""Checks whether evidence supports a text's words, names, dates, numbers and quotations.
 
-Names and calendar words are told from ordinary words by code.
+Code distinguishes names and calendar words from ordinary words.
 """
 
 import re
@@ -53,14 +53,14 @@ _DEMONYM_ENDINGS = ("s", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians
 
 
 _DELAY_DAYS = 2
-"""How many days after an event its reports may still appear (own choice)."""
+"""The number of days after an event in which its reports may still appear (own choice)."""
 _ACRONYMS = re.compile(r"[A-Z]{2,}s")
 _CONTRACTED = frozenset(["t", "re", "ve", "ll", "d", "m", "s"])
 
 
 @cache
 def _ordinary_words(language: str) -> frozenset[str]:
-    """Return the words that name nobody, even with a capital."""
+    """Return the words that are not names, even with a capital."""
     words = vocabulary_of(language)
     return frozenset().union(
         words.function_words, words.personal_words, words.not_names, words.months, words.weekdays
@@ -70,9 +70,9 @@ def _ordinary_words(language: str) -> frozenset[str]:
 def find_names(text: str, language: str = ENGLISH) -> list[str]:
     """Return the capitalised words inside sentences, which look like names.
 
-    The first word of a sentence is left out, because any word has a capital there: so it has after
-    the `RT @name` of a passed-on text. Months and weekdays, which `find_calendar_words` returns,
-    are left out too.
+    The first word of a sentence is excluded, because any word has a capital there; so is the first
+    word after the `RT @name` of a retweet. Months and weekdays, which `find_calendar_words`
+    returns, are also excluded.
     """
     plain = remove_acronym_dots(remove_marks(_PASSED_ON.sub(" . ", normalise(text))))
     return [
@@ -104,10 +104,10 @@ def _strip_name(name: str) -> str:
 
 
 def is_shouted(text: str) -> bool:
-    """Return whether a text has ordinary words in capitals, so that capitals do not mark names.
+    """Return whether a text has ordinary words in capitals, so that capitals do not show names.
 
-    An acronym alone does not count: it takes two such words in a row, a function word, or a long
-    word.
+    A single acronym does not count: two such words in a row, a function word, or a long word is
+    required.
     """
     tokens = _TOKEN.findall(remove_marks(normalise(text)))
     loud = [len(token) > 1 and token.isupper() for token in tokens]
@@ -127,10 +127,10 @@ def is_title_case(text: str) -> bool:
 def find_unknown_names(
     text: str, *, like: str, known: Collection[str], language: str = ENGLISH
 ) -> list[str]:
-    """Return the names of a text that are not among the known words; none if nothing tells names.
+    """Return the names of a text that are not known words; none if capitals do not show names.
 
-    `like` is the original: if it shouts, words in all capitals are not names; if it is written
-    like a headline, nothing can be concluded.
+    `like` is the original: if it is shouted, words in all capitals are not names; if it is written
+    like a headline, capitals show nothing.
     """
     if is_title_case(like) or not NAMES.knows(language):
         return []
@@ -145,7 +145,7 @@ def find_unknown_names(
 def _is_known(name: str, known: frozenset[str]) -> bool:
     """Look up the capitalised parts of a name: `Depression-era` names the Depression.
 
-    An acronym is known by its plural, and the other way round.
+    The plural of an acronym also matches the acronym, and vice versa.
     """
     capitals = (part for part in name.split("-") if part[:1].isupper())
     return all(
@@ -159,7 +159,7 @@ def _is_known(name: str, known: frozenset[str]) -> bool:
 
 
 def _other_number(name: str) -> list[str]:
-    """Return the plural of an acronym, or the acronym of a plural; nothing for other words."""
+    """Return the plural of an acronym, or the acronym of a plural; empty for other words."""
     if _ACRONYMS.fullmatch(name):
         return [name.removesuffix("s").casefold()]
     return [f"{name}s".casefold()] if len(name) > 2 and name.isupper() else []
@@ -168,14 +168,14 @@ def _other_number(name: str) -> list[str]:
 def _split_elision(word: str) -> list[str]:
     """Return the parts of a word around an apostrophe, as tokenised texts write it: `d 'Apollon`.
 
-    A word without one, and one that stands for two words, is left whole.
+    A word without an apostrophe, or a contraction of two words, is not split.
     """
     start, mark, rest = word.partition("'")
     return [start, rest] if mark and rest not in _CONTRACTED else [word]
 
 
 def _list_same_names(word: str) -> Iterator[str]:
-    """Yield every word that `is_same_name` takes for a word."""
+    """Yield all words that `is_same_name` considers the same as a word."""
     yield word
     if len(word) >= _SHORTEST_NAME:
         yield from (word + ending for ending in _DEMONYM_ENDINGS)
@@ -185,7 +185,7 @@ def _list_same_names(word: str) -> Iterator[str]:
 
 
 _SHORTEST_NAME = 4
-"""The fewest letters of a name to which an ending may be added."""
+"""The fewest letters of a name that may have an ending."""
 
 
 def is_same_name(one: str, other: str) -> bool:
@@ -232,7 +232,7 @@ def _calendar_word(found: re.Match[str], text: str) -> str | None:
 
 
 _NEAR = 8
-"""Number of characters before a word that decide what it is."""
+"""The number of characters before a word that determine its kind."""
 
 
 def evidence_text(item: Evidence) -> str:
@@ -243,8 +243,8 @@ def evidence_text(item: Evidence) -> str:
 def name_month(item: Evidence) -> str:
     """Return the month and the year in which a piece of evidence appeared, in English.
 
-    Early in a month only the year is sure: what was reported then may have happened in the month
-    before. A day's page of current events has the day of the event itself.
+    Early in a month, only the year is certain: the reported event may be from the previous month. A
+    day's page of current events has the day of the event itself.
     """
     when, surely = item.published_at, item.source == "current_events"
     is_early = when.day <= _DELAY_DAYS and not surely
@@ -256,7 +256,7 @@ def name_month(item: Evidence) -> str:
 def is_quoted_in(quote: str, text: str) -> bool:
     """Return whether a meaningful quotation is a substring of a news text.
 
-    Case, kinds of quotation marks and numbers that the source has split make no difference.
+    Case, kinds of quotation marks, and splits of numbers by the source are ignored.
     """
     if not find_content_words(quote):
         return False
@@ -272,11 +272,12 @@ _DERIVING_ENDINGS = frozenset([
 # fmt: on
 _LONGEST_ENDING = max(map(len, _DERIVING_ENDINGS))
 _FEWEST_SHARED = 5
-"""Letters that two forms of one word share, as `committed` and `commitment` do (own choice)."""
+"""The fewest letters that two forms of one word share, such as `committed` and `commitment` (own
+choice)."""
 
 
 def _is_derived(one: str, other: str) -> bool:
-    """Return whether two stems differ in an ending that makes another form of a word."""
+    """Return whether two stems differ only in an ending that forms another word form."""
     shared = sum(
         1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     )
@@ -293,7 +294,7 @@ _ALIKE_STEMS, _ALIKE_CONDUCT = _list_stems(WORDS_ALIKE), _list_stems(CONDUCT_ALI
 
 
 class Support:
-    """What some news texts support."""
+    """The words and numbers that some news texts support."""
 
     def __init__(self, texts: Sequence[str], language: str = ENGLISH) -> None:
         self._texts = texts
@@ -308,13 +309,14 @@ class Support:
     def from_evidence(
         cls, items: Sequence[Evidence], *, and_also: str = "", language: str = ENGLISH
     ) -> "Support":
-        """Return what pieces of evidence and a translation of one of them support together."""
+        """Return the support of pieces of evidence and a translation of one of them."""
         return cls([*(evidence_text(item) for item in items), and_also], language)
 
     def missing_words(self, text: str, *, allowed: frozenset[str] = frozenset()) -> list[str]:
         """Return the content words of a text that are in no evidence, numbers excluded.
 
-        Light verbs of English need none. Return none in a language without known function words.
+        English light verbs need no evidence. Return none in a language without known function
+        words.
         """
         if not WORDS.knows(self._language):
             return []
@@ -329,7 +331,7 @@ class Support:
         ]
 
     def _has_stem(self, wanted: str) -> bool:
-        """Return whether the texts have a word, one like it or derived from it, or a compound."""
+        """Return whether the texts have a word, a similar or derived one, or a compound."""
         if wanted in self._stems:
             return True
         if self._language == ENGLISH:
@@ -355,7 +357,7 @@ class Support:
 
 
 SHORTEST_PART = 4
-"""The fewest letters of a word that counts as a part of a compound (own choice)."""
+"""The fewest letters of a word that may be a part of a compound (own choice)."""
 
 
 def _is_part(short: str, long: str) -> bool:
@@ -364,10 +366,10 @@ def _is_part(short: str, long: str) -> bool:
 
 @keep_results
 def expand_words(text: str, language: str = ENGLISH) -> frozenset[str]:
-    """Return the words of a text and the words that its signs and short forms stand for.
+    """Return the words of a text and the words for its signs and short forms.
 
-    A long form supports its short form too, and a people its place; both are known of English
-    alone.
+    A long form also supports its short form, and a people its place; both are only known for
+    English.
     """
     lowered = text.casefold()
     signs = [name for sign, name in vocabulary_of(language).signs.items() if sign in lowered]

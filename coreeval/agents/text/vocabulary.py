@@ -1,8 +1,8 @@
 """The words and number formats of the languages that the checks know, by language.
 
-English is the language of the word lists in lexicon.py and numbers.py; German and Spanish have the
-lists that the checks cannot do without, in german.py and spanish.py. A language without words is
-checked by what needs none: `language_checks` says what that leaves out.
+The English word lists are in lexicon.py and numbers.py; the German and Spanish lists in german.py
+and spanish.py are limited to those that the checks require. A language without words only gets
+checks that need none: `language_checks` lists the others.
 """
 
 from collections.abc import Mapping
@@ -27,28 +27,28 @@ _NONE = frozenset[str]()
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """The words of one language that checks need; all are in lower case."""
+    """The words of one language that checks need, all in lower case."""
 
     function_words: frozenset[str] = _NONE
-    """Words that make no checkable statement."""
+    """Words without checkable content."""
     personal_words: frozenset[str] = _NONE
     """Words of the anonymous speaker's own world, which need no support."""
     reporting_words: frozenset[str] = _NONE
     """Words that may introduce a quotation."""
     not_names: frozenset[str] = _NONE
-    """Words that have a capital and name nobody."""
+    """Capitalised words that are not names."""
     first_person: frozenset[str] = _NONE
-    """Words by which an author speaks of himself."""
+    """Words by which authors refer to themselves."""
     weekdays: frozenset[str] = _NONE
     months: frozenset[str] = _NONE
     endings: tuple[str, ...] = ()
     """Endings of inflected words, the longest first."""
     joins_words: bool = False
-    """Whether a compound is written as one word, so that a part of a word counts as the word."""
+    """Whether compounds are written as one word, so that a part of a word counts as a word."""
     signs: Mapping[str, str] = field(default_factory=dict)
-    """Signs, with the words that they are read as."""
+    """Signs, with the words for them."""
     numbers: Mapping[str, int] = field(default_factory=dict)
-    """The values of number words; `one` is left out, because it is mostly an article."""
+    """The values of number words; `one` is excluded, because it is mostly an article."""
     scales: Mapping[str, int] = field(default_factory=dict)
     """The values of words such as million, which multiply the number before them."""
 
@@ -119,12 +119,12 @@ def _telling_words(language: str) -> frozenset[str]:
 
 
 def count_telling_words(words: list[str], language: str) -> int:
-    """Return how many of some words only this one of the known languages has."""
+    """Return the number of some words that only this one of the known languages has."""
     return sum(word in _telling_words(language) for word in words)
 
 
 def recognise_language(words: list[str]) -> str | None:
-    """Return the known language that most of some words tell; None if no one language leads."""
+    """Return the known language that most of some words indicate; None if no language leads."""
     counts = {code: count_telling_words(words, code) for code in VOCABULARIES}
     best = max(counts.values())
     leading = [code for code, count in counts.items() if count == best]

@@ -1,4 +1,4 @@
-"""How an author writes, read from one text by code: habits, and what sets news style apart."""
+"""Detects an author's writing habits in a text, and differences from news style."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ from coreeval.agents.text.words import (
 from coreeval.languages import ENGLISH
 
 MOST_HINTS = 6
-"""The most habits shown to a writer; more would be a list to tick off (own choice)."""
+"""The most habits shown to a writer; more would become a checklist (own choice)."""
 _SENTENCE = re.compile("[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*")
 _STRETCHED = re.compile(r"\b\w*?([a-z])\1{2,}\w*", re.IGNORECASE)
 _DOUBLED = re.compile(r"!{2,}|\?{2,}|[!?]*(?:!\?|\?!)[!?]*|\.{2,}|,{2,}")
@@ -33,9 +33,10 @@ _CAPITAL_DUE = re.compile(
     r"[^\W\d_]{2}\s*(?:[!?]+|\.)\s+[^\W\d_]|\bi(?:'(?:m|d|ve|ll))?(?!\w)|\b(?:im|ive)\b"
     rf"|\b(?:{'|'.join(sorted(WEEKDAYS))})\b",
 )
-"""Where English has a capital whatever stands at the start: the next sentence, `I`, weekdays."""
+"""Where English needs a capital after the start of a text: the next sentence, `I`, weekdays."""
 LONG_SENTENCE = 22
-"""The most words of a sentence that needs no comma (own choice; 1 in 40 tweets is a longer one)."""
+"""The most words of a sentence that needs no comma (own choice; 1 in 40 tweets has a longer
+one)."""
 _PAUSE = re.compile(r"[,:;()]|\s-+\s|\.\.")
 _FINAL = re.compile(r"[.!?\u2026][\"')\] ]*$")
 
@@ -73,7 +74,7 @@ def find_machine_marks(text: str) -> list[str]:
 def find_informal_words(text: str, language: str = ENGLISH) -> list[str]:
     """Return the spellings of everyday writing: `u`, `gonna`, `dont`, `sooo`.
 
-    Of other languages than English, only stretched words are known.
+    For languages other than English, only stretched words are detected.
     """
     known = INFORMAL if language == ENGLISH else ()
     found = [word for word in split_words(text) if word in known]
@@ -85,21 +86,21 @@ def find_informal_words(text: str, language: str = ENGLISH) -> list[str]:
 def starts_lower(text: str) -> bool:
     """Return whether an author starts a text in lower case.
 
-    A text that starts with a figure, a tag or an @name, which may be its subject, tells so only by
-    its other sentences.
+    If a text starts with a figure, a tag or an @name, which may be its subject, only its other
+    sentences count.
     """
     first = _FIRST_WORD.match(normalise(text))
     return (first is not None and first["word"].islower()) or _writes_lower(text)
 
 
 def starts_capital(text: str) -> bool:
-    """Return whether the first word of a text, tags and @names apart, starts with a capital."""
+    """Return whether the first word of a text, except tags and @names, starts with a capital."""
     first = re.search(r"[^\W\d_]", plain_text(text))
     return first is not None and first.group().isupper()
 
 
 def _writes_lower(text: str) -> bool:
-    """Return whether a text leaves out a capital that was due after its start, and has none."""
+    """Return whether a text has no capitals, although one is required after its start."""
     bare = normalise(plain_text(text.replace("\\n", " . ")))
     return bare == bare.lower() and _CAPITAL_DUE.search(bare) is not None
 
@@ -149,7 +150,7 @@ def _common_start(one: list[str], other: list[str]) -> list[str]:
 
 
 def speaks_as_i(text: str, language: str = ENGLISH) -> bool:
-    """Return whether a text is written in the first person, quotations apart."""
+    """Return whether a text is written in the first person outside quotations."""
     own = split_words(remove_quotations(text))
     return not vocabulary_of(language).first_person.isdisjoint(own)
 

@@ -1,10 +1,10 @@
-"""How the word lists of a language are written: as text, and number words as their parts."""
+"""Parses the word lists of a language, and builds its number words from their parts."""
 
 from collections.abc import Mapping
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text in the form in which texts are compared, with ss for ß."""
+    """Return the words of a text in the form used for comparisons, with ss for ß."""
     return frozenset(words.casefold().split())
 
 
@@ -13,8 +13,8 @@ def joined_tens(tens: Mapping[str, int], ones: Mapping[str, int], pattern: str) 
 
     Args:
         tens: The words for tens.
-        ones: The words for one to nine, in the forms that are joined to a ten.
-        pattern: How `ten` and `one` are joined.
+        ones: The words for one to nine, in the forms that are combined with tens.
+        pattern: The pattern that combines `ten` and `one`.
     """
     return {
         pattern.format(one=one, ten=ten): value + more

@@ -1,7 +1,7 @@
-"""Texts as words and marks, read the same way by every check.
+"""Texts as words and marks, in the same way for all checks.
 
-Words are normalised, tokenised, stemmed, found and compared here. Marks are what is not a word:
-mentions, hashtags, addresses, emoji, quotations.
+Words are normalised, tokenised, stemmed, found and compared here. Marks are mentions, hashtags,
+addresses, emoji and quotations.
 """
 
 import re
@@ -18,7 +18,7 @@ from coreeval.tools.text import unescape
 
 Trigram = tuple[str, str, str]
 GAP = "\x00"
-"""Placeholder for a masked span; no trigram crosses it."""
+"""The placeholder for a masked span, which no trigram crosses."""
 
 _ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-f]+|[a-z][a-z0-9]*);", re.IGNORECASE)
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\ufe0f\u200e\u200f"), None)
@@ -43,21 +43,21 @@ _CHUNK = re.compile(r"\w+|\.\.\.|[^\w\s]")
 _SIGN = re.compile(r"[^\w\s]")
 _WORDY = re.compile(r"\w+")
 _LONGEST_SPELLING = 8
-"""The most characters in a span for each character of a text, as in `&quot;`."""
+"""The most characters in a span for one character of a text, as in `&quot;`."""
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LONGEST_KEPT = 4000
-"""The most characters of a text whose results are kept (own choice: documents would fill
+"""The most characters of a text whose results are cached (own choice: documents would fill
 memory)."""
 
 
 def keep_results(
     function: Callable[Concatenate[str, _P], _T],
 ) -> Callable[Concatenate[str, _P], _T]:
-    """Return a function of a text that keeps its last 4,096 results, those of long texts aside."""
+    """Return a function of a text that caches its last 4,096 results, except for long texts."""
     kept = lru_cache(maxsize=4096)(function)
 
     @wraps(function)
@@ -77,7 +77,7 @@ def normalise(text: str) -> str:
 
 
 def join_numbers(text: str) -> str:
-    """Repair numbers that a news source has split, as in `1. 5` and `4, 500` (pilot §2)."""
+    """Repair numbers that a news source has split, such as `1. 5` and `4, 500` (pilot §2)."""
     previous = ""
     while text != previous:
         previous, text = text, _SPLIT_THOUSANDS.sub(r"\1,\2", text)
@@ -85,7 +85,7 @@ def join_numbers(text: str) -> str:
 
 
 def remove_acronym_dots(text: str) -> str:
-    """Return a text with acronyms without dots, and the country distinguished from the pronoun.
+    """Return a text with acronyms without dots, which distinguishes the country from the pronoun.
 
     `U.S.`, `US` and `USA` all become `USA`; `us` stays.
     """
@@ -93,7 +93,7 @@ def remove_acronym_dots(text: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case; tokenised and plain spelling give the same."""
+    """Return the words of a text in lower case, the same for tokenised and plain spelling."""
     return list(_split_words(text))
 
 
@@ -104,12 +104,12 @@ def _split_words(text: str) -> tuple[str, ...]:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words in a text as a reader counts them: separated by spaces."""
+    """Return the number of words in a text, separated by spaces."""
     return sum(any(map(str.isalnum, part)) for part in text.replace("\\n", " ").split())
 
 
 def find_content_words(text: str, language: str = ENGLISH) -> list[str]:
-    """Return the content words of a text: no function words and no single letters."""
+    """Return the content words of a text, without function words and single letters."""
     without_content = vocabulary_of(language).function_words
     return [word for word in _split_words(text) if len(word) > 1 and word not in without_content]
 
@@ -137,9 +137,9 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
 
 def _stem_by_endings(word: str, endings: Sequence[str]) -> str:
-    """Return a word without accents and without the first of the endings that leaves a stem.
+    """Return a word without accents and without the first ending that leaves a stem.
 
-    That has three letters, or four where the ending is one consonant: `Bahn` is no `Bah`.
+    A stem has at least three letters, or four if the ending is one consonant: `Bahn` is not `Bah`.
     """
     letters = unicodedata.normalize("NFD", word)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
@@ -231,7 +231,7 @@ def _may_have_span(text: str, span: str) -> bool:
 
 
 def filter_spans(text: str, spans: Iterable[str]) -> Iterator[str]:
-    """Yield those of many spans that `has_span` finds in a text, which is read once."""
+    """Yield the spans that `has_span` finds in a text; the text is read once for all."""
     own = _list_chunks(text)
     for span in spans:
         is_word = _WORDY.fullmatch(span) is not None
@@ -244,14 +244,14 @@ def _list_chunks(text: str) -> set[str]:
 
 
 def _fold_case(text: str) -> str:
-    """Return a text with letters folded together if a pattern treats them as the same."""
+    """Return a text with letters unified that a pattern treats as the same."""
     return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def _has_exact_span(text: str, span: str) -> bool:
-    """Return whether a text has a span of plain characters, spelled the same, as whole words.
+    """Return whether a text has a span of plain characters in the same spelling as whole words.
 
-    Most spans are quoted exactly, and no pattern has to be compiled to find them.
+    Most spans are quoted exactly, so that no pattern must be compiled.
     """
     if not span.isascii() or "&" in span or "\\" in span or span != span.strip():
         return False
@@ -348,15 +348,15 @@ def remove_marks(text: str) -> str:
 
 
 MOST_SPANS = 200
-"""The most quotations, tags or other spans of one kind in a text that are each looked for in others
-(own choice: an article of 2,000 words has some 40 quotations)."""
+"""The most quotations, tags or other spans of one kind in a text that are searched in others (own
+choice: an article of 2,000 words has about 40 quotations)."""
 
 
 def find_quotations(text: str) -> list[str]:
     """Return the text inside quotation marks, without the marks.
 
-    An unmatched mark opens a quotation up to the end: sentences of pairs are often cut out
-    of the middle of one.
+    An unmatched mark opens a quotation up to the end: sentences of pairs are often from the middle
+    of a quotation.
     """
     plain = normalise(text)
     double = plain.split('"')[1::2]
@@ -365,7 +365,7 @@ def find_quotations(text: str) -> list[str]:
 
 
 def remove_quotations(text: str) -> str:
-    """Return a normalised text without what `find_quotations` returns."""
+    """Return a normalised text without the quotations of `find_quotations`."""
     outside = " ".join(normalise(text).split('"')[::2])
     return " ".join(_SINGLE_QUOTED.sub(_drop_quotation, outside).split())
 
@@ -375,7 +375,7 @@ def _drop_quotation(found: re.Match[str]) -> str:
 
 
 def _is_long_quotation(inner: str) -> bool:
-    """Return whether words in single marks are a quotation; one or two may be anything."""
+    """Return whether words in single marks are a quotation; one or two words may not be."""
     return len(inner.split()) >= 3
 
 
