@@ -1,4 +1,4 @@
-"""The command line: each command parses, calls one function and prints. One file per command."""
+"""The command line: each command parses, calls one function and prints; one file per command."""
 
 from coreeval.cli.app import main
 

@@ -45,7 +45,7 @@ HOMES = {
 _STOPPED = "stopped by Ctrl-C"
 ALLOW_PLUGINS = "--allow-plugins"
 _ANYWHERE = (DEBUG, ALLOW_PLUGINS)
-"""Options that are accepted before a command and after it."""
+"""Options that are accepted before and after a command."""
 
 
 def _version(wanted: bool) -> None:
@@ -109,7 +109,7 @@ def build_app(names: Sequence[str]) -> typer.Typer:
 def app(given: list[str]) -> int:
     """Run a command line and return its exit code.
 
-    Only the requested command is imported: importing all of them takes longer than a `status` may.
+    Only the requested command is imported; importing all would take longer than `status` may take.
     """
     words = given if (typed := read_words()) is None else typed[1:]
     asked = (words[0],) if words[:1] and words[0] in COMMANDS else COMMANDS
@@ -118,7 +118,7 @@ def app(given: list[str]) -> int:
 
 @cache
 def _build_program(names: tuple[str, ...]) -> Callable[..., int | None]:
-    """Return the function that runs a command line; building it takes longer than many commands."""
+    """Return the function that runs a command line; building it is slower than many commands."""
     return typer.main.get_command(build_app(names))
 
 
@@ -135,7 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         note_traceback(error)
         if read_words() is not None:
-            return 1  # a message would be written into the line that a shell completes
+            return 1  # a message would be inserted into the shell's command line
         told = _to_coreeval_error(error, given)
         show_error(told, as_json)
         return told.exit_code
@@ -147,20 +147,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _allow_plugins(agreed: bool) -> None:
-    from coreeval.tools.plugins import allow_named_plugins  # for few commands
+    from coreeval.tools.plugins import allow_named_plugins  # needed by few commands
 
     allow_named_plugins(agreed)
 
 
 def _close_tracing() -> None:
-    """Report what was not sent to LangSmith; only commands that ask models import the module."""
+    """Report traces not sent to LangSmith; only commands that ask models import the module."""
     tracing = sys.modules.get("coreeval.models.tracing")
     if tracing is not None and (unsent := tracing.TRACING.close()):
         note(unsent)
 
 
 def _to_coreeval_error(error: BaseException, given: Sequence[str]) -> CoreEvalError:
-    """Return any error as one that is meant for the user of a command with these arguments."""
+    """Return any error as an error for the user of a command with these arguments."""
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Interrupted(_STOPPED)
     if isinstance(error, UnicodeEncodeError) and (odd := _find_odd_argument(given)):
@@ -170,13 +170,13 @@ def _to_coreeval_error(error: BaseException, given: Sequence[str]) -> CoreEvalEr
 
 
 def _find_odd_argument(given: Sequence[str]) -> str:
-    """Return the first argument with bytes that are not UTF-8, these as escapes; "" if none has."""
+    """Return the first argument that is not UTF-8, with escapes; "" if there is none."""
     shown = (argument.encode(errors="backslashreplace").decode() for argument in given)
     return next((text for text, told in zip(shown, given, strict=True) if text != told), "")
 
 
 def _usage_error(error: BaseException) -> UsageError | None:
-    """Return a command line mistake as our own error; None for anything else."""
+    """Return a command line mistake as our own error; None for other errors."""
     message = getattr(error, "format_message", None)
     if message is None:
         return None
@@ -189,7 +189,7 @@ def _usage_error(error: BaseException) -> UsageError | None:
 
 
 def _use_own_words(error: BaseException, cause: BaseException) -> None:
-    """Say what is wrong with the value of an option as of a value in a config."""
+    """Describe an invalid value of an option in the same way as in a config."""
     from pydantic import ValidationError
 
     from coreeval.config.value_errors import describe_value_error
@@ -200,10 +200,10 @@ def _use_own_words(error: BaseException, cause: BaseException) -> None:
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Pause garbage collection while the block imports, and exempt what it has imported for good.
+    """Pause garbage collection while the block imports, and exempt the imported objects for good.
 
-    Modules are never freed, but the collector scans all of them again and again, which takes a
-    quarter of the import time of LangGraph and the SDKs.
+    Modules are never freed, but the collector scans them repeatedly, which takes a quarter of the
+    import time of LangGraph and the SDKs.
     """
     known = len(sys.modules)
     gc.disable()
@@ -212,5 +212,5 @@ def pause_garbage_collection() -> Iterator[None]:
     finally:
         if len(sys.modules) > known:
             gc.freeze()
-            atexit.register(gc.unfreeze)  # extension modules are taken down like all others
+            atexit.register(gc.unfreeze)  # extension modules are freed like all others
         gc.enable()

@@ -1,4 +1,4 @@
-"""The batches of a run, as commands print them."""
+"""The output of commands about the batches of a run."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ SHOWN = 10
 
 
 def batch_lines(found: "BatchSummary | None") -> Iterator[str]:
-    """Yield what a run waits for, and what its batches saved."""
+    """Yield the batches that a run waits for, and the savings of its batches."""
     if found is None or not found.batches:
         return
     done = sum(each.state == "collected" for each in found.batches)

@@ -1,4 +1,4 @@
-"""`coreeval calls stats|export|gc`: the answers that a workspace keeps."""
+"""`coreeval calls stats|export|gc`: the stored answers of a workspace."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 DAYS = 30
-"""Age in days from which a call that no run refers to is deleted."""
+"""The age in days from which a call that no run refers to is deleted."""
 calls = typer.Typer(name="calls", help="Count, export or delete stored answers.")
 WorkspaceOption = Annotated[
     Path | None,
@@ -211,7 +211,7 @@ def _payer_line(one: Document) -> str:
 
 
 def export_lines(document: Document) -> Iterator[str]:
-    """Yield what was exported and what is missing."""
+    """Yield what was exported, and what is missing."""
     from coreeval.tools.stores.call_store import describe_damage
 
     answers = format_quantity(document["answers"], "answer")
@@ -257,11 +257,11 @@ _WASTE = {
     "reservations": "reservations of deleted runs",
     "batches": "batches of deleted runs",
 }
-"""What can be deleted, by key of the document."""
+"""Descriptions of what can be deleted, by key of the document."""
 
 
 def waste_lines(document: Document) -> Iterator[str]:
-    """Yield what is no longer needed."""
+    """Yield the data that is no longer needed."""
     payers = sorted(document["payers"].items(), key=lambda pair: (-pair[1], pair[0]))
     for name, meaning in _WASTE.items():
         if document[name] or name != "batches":

@@ -1,4 +1,4 @@
-"""`coreeval cassette export|show|replay`: a run as one file that anybody can repeat offline."""
+"""`coreeval cassette export|show|replay`: a run as one file that anybody can replay offline."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""What a shell completes in a command line: runs, releases, pages, tasks, roles, providers.
+"""Shell completions: runs, releases, pages, tasks, roles and providers.
 
-A shell starts the program whenever Tab is pressed, and zsh evaluates what it prints: the functions
-here read names only, and leave out those that a shell could misread.
+A shell starts the program whenever Tab is pressed, and zsh evaluates its output. So these functions
+only read names, and leave out names that a shell could misread.
 """
 
 import os
@@ -13,28 +13,28 @@ from typing import Final, TypeVar
 import typer
 
 VARIABLE: Final = "_COREEVAL_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""The variable with which a shell requests completions."""
 PROVIDERS: Final = ("anthropic", "hf", "openai", "plugin", "replay")
-"""Those of `coreeval.models.providers`, whose import takes longer than a completion may."""
+"""The providers of `coreeval.models.providers`, whose import takes longer than a completion may."""
 _SAFE: Final = re.compile(r"[\w./@+][\w./@+:-]*", re.ASCII)
-"""No spaces, quotes or expansions, and nothing that could be read as an option."""
+"""Names without spaces, quotes or expansions that cannot be read as an option."""
 _MOST: Final = 200
 """The most runs or releases that are offered (own choice)."""
 _WORDS: Final = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 T = TypeVar("T")
 Completion = tuple[str, str]
-"""A word and what it stands for, which zsh and fish show beside it."""
+"""A word and its description, which zsh and fish show."""
 
 
 def read_words() -> list[str] | None:
-    """Return the words of the command line that a shell completes; None if none does."""
+    """Return the words of the command line to complete; None if no shell requests completions."""
     if VARIABLE not in os.environ:
         return None
     return next((os.environ[name].split() for name in _WORDS if name in os.environ), [])
 
 
 def unless_completing(find: Callable[[T], T]) -> Callable[[typer.Context, T], T]:
-    """Return a callback that looks an argument up, but leaves it alone for a completion."""
+    """Return a callback that resolves an argument, but leaves it unchanged during completion."""
 
     def resolve(context: typer.Context, given: T) -> T:
         return given if context.resilient_parsing else find(given)
@@ -115,7 +115,7 @@ def _relative(folder: Path) -> str:
 
 
 def _keep(found: Iterable[Completion]) -> list[Completion]:
-    """Return words that mean to a shell what they say, with notes of plain characters."""
+    """Return words that a shell reads literally, with notes in plain characters."""
     return list(_plain(found))
 
 

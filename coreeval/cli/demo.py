@@ -1,4 +1,4 @@
-"""`coreeval demo`: the main job on bundled data, offline."""
+"""`coreeval demo`: a refresh of bundled data, offline."""
 
 import json
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def _show_rules_at_work(folder: Path, as_json: bool) -> None:
 
 
 def _report(run: "RunSummary") -> Document:
-    """Return what the last run, on generated items and a generated series, says about memory."""
+    """Return the memory findings of the last run, on generated items and a generated series."""
     report = json.loads((run.run_dir / "report.json").read_text(encoding="utf-8"))
     return {name: report[name] for name in SUMMARIES}
 
@@ -140,7 +140,7 @@ def _where_to_look(runs: "list[RunSummary]") -> Iterator[str]:
 
 
 def _find_example(run: "RunSummary") -> str:
-    """Return the sample with the most telling story: an accepted one with the most attempts."""
+    """Return the most instructive sample: an accepted one with the most attempts."""
     from coreeval.tools.stores.run_store import RunStore
 
     with RunStore.open(run.run_dir / "run.db", now=utc_now) as store:

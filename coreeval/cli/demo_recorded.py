@@ -1,4 +1,4 @@
-"""`coreeval demo --kind`: recorded runs of the kinds of task that rules cannot write."""
+"""`coreeval demo --kind`: recorded runs for kinds of task that rules cannot write."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
-    """Repeat the recorded runs of a kind, each in a new folder; the cassettes are written beside.
+    """Replay the recorded runs of a kind in new folders, next to copies of their cassettes.
 
     Raises:
         UsageError: this Python cannot unpack the recorded runs.
         CassetteError: a cassette is damaged.
-        Interrupted: a signal stopped it; the next call begins again, in another folder.
+        Interrupted: a signal stopped it; the next call starts again, in another folder.
     """
     from coreeval.api.progress import show_progress
     from coreeval.graph.cassettes.replay import replay
@@ -36,7 +36,7 @@ def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
 
 
 def _find_free(folder: Path) -> Path:
-    """Return a folder that does not exist, or is empty: this one, or it with a number."""
+    """Return a new or empty folder: this one, or one with a number appended."""
     free, number = folder, 1
     while free.exists() and (not free.is_dir() or any(free.iterdir())):
         number += 1
@@ -45,12 +45,12 @@ def _find_free(folder: Path) -> Path:
 
 
 def recorded_document(done: "list[ReplayResult]") -> Document:
-    """Return the result of the repeated runs."""
+    """Return the result of the replayed runs."""
     return {"replays": [describe_replay(one).document for one in done]}
 
 
 def summarize_runs(done: "list[ReplayResult]") -> "list[RunSummary]":
-    """Return the repeated runs as runs of any origin."""
+    """Return the replays as ordinary runs."""
     from coreeval.graph.execute import RunSummary
     from coreeval.runs.manifest import read_manifest
 
@@ -61,7 +61,7 @@ def summarize_runs(done: "list[ReplayResult]") -> "list[RunSummary]":
 
 
 def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
-    """Yield whether the bytes are those recorded, an updated sample of each run, where to look."""
+    """Yield whether the bytes match, an updated sample of each run, and where to look."""
     yield "Readers who saw only the prompts played every role; their answers were recorded."
     for one in done:
         yield ""
@@ -79,7 +79,7 @@ def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
 
 
 def _show_example(run: Path) -> Iterator[str]:
-    """Yield the first sample that was brought up to date, before and after."""
+    """Yield the first updated sample, before and after."""
     from coreeval.tools.clock import utc_now
     from coreeval.tools.stores.run_store import RunStore
 

@@ -1,4 +1,4 @@
-"""`coreeval detect`: is a score memory? The group, `detect pcr`, and detectors run on a run."""
+"""`coreeval detect`: is a score memory? The group, `detect pcr`, and detectors on runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,16 +33,16 @@ from coreeval.evaluation.detectors.base import Detector
 
 
 class _DetectGroup(TyperGroup):
-    """The detectors; one of a plugin is found when it is named: `plugin:NAME` or `module:Class`."""
+    """The detectors; those of plugins are looked up by name: `plugin:NAME` or `module:Class`."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - typer hides the classes
-        """Return the command of a name."""
+        """Return the command with a name."""
         found = super().get_command(ctx, cmd_name)
         return found if found or not parse_plugin(cmd_name) else _open_plugin_command(cmd_name)
 
 
 def _open_plugin_command(name: str) -> object:
-    """Return the command that runs a plugin's detector, which a person has named here."""
+    """Return the command that runs a plugin's detector, named by the user."""
     allow_given("detectors", name)
     found = find_detector(name)
     assert found, "the name is a plugin's"
@@ -240,7 +240,7 @@ _OF_ASKING = ("out", "dry_run", "budget", "allow_unpriced", "setting", "trust_en
 
 
 def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
-    """Refuse options that would be passed over: those of recorded pairs, or those of asking."""
+    """Refuse options that would be ignored: those of recorded pairs, or those of asking."""
     flags = {param.name or "": param.opts[0] for param in context.command.params}
     sources = {name: context.get_parameter_source(name) for name in flags}
     given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
@@ -264,7 +264,7 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
 
 
 def _parse_choice(text: str, option: str, known: str) -> str:
-    """Return the value of an option that has no default, because a score cannot be guessed."""
+    """Return the value of a required option; a score cannot be guessed."""
     if not text:
         raise UsageError(f"{option} is missing", where=WHERE, hint=f"give one of {known}")
     return text

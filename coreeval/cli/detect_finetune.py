@@ -1,4 +1,4 @@
-"""`coreeval detect finetune`: what is a leak of the benchmark worth, before and after a refresh?"""
+"""`coreeval detect finetune`: how much does a leak help, before and after a refresh?"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -165,7 +165,7 @@ def _lines(found: "Detection", drawn: Path | None) -> Iterator[str]:
 
 
 def estimate_document(plan: "FinetunePlan") -> dict[str, Any]:
-    """Return what a contamination test would train, and how long that takes."""
+    """Return the trainings of a contamination test, and their duration."""
     data = plan.data
     return {
         "model": plan.weights.name,

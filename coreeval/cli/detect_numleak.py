@@ -1,4 +1,4 @@
-"""`coreeval detect numleak`: are a dated series' values remembered? By asking, or from answers."""
+"""`coreeval detect numleak`: does a model remember a dated series? From asking or answers."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,7 @@ _ONLY_WITH = {
     "allow_unpriced": _ASKING,
     "trust_endpoints": _ASKING,
 }
-"""Options that apply to only some of the four ways to call the command, with those ways."""
+"""Options that apply to only some of the command's four modes, with those modes."""
 
 
 def numleak(
@@ -211,7 +211,7 @@ def _one_of(given: list[str]) -> str:
 
 
 def _refuse_mixed(context: typer.Context, way: str) -> None:
-    """Refuse options that would be passed over."""
+    """Refuse options that would be ignored."""
     flags = {param.name or "": param.opts[0] for param in context.command.params}
     for name, ways in _ONLY_WITH.items():
         source = context.get_parameter_source(name)

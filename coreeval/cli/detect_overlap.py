@@ -1,6 +1,6 @@
-"""`coreeval detect overlap`: which items do two benchmarks share, or does one have twice?
+"""`coreeval detect overlap`: items that two benchmarks share, or that one has twice.
 
-The text output has the sums, then hits in two columns, word against word.
+The text output has the totals, then hits in two columns with word diffs.
 """
 
 import unicodedata
@@ -124,9 +124,9 @@ def _open_embeddings(model: str | None) -> "Iterator[Embedder | None]":
 
 
 COLUMN = 48
-"""Width in terminal cells of each of the two texts."""
+"""The width of each of the two texts in terminal cells."""
 ROWS = 12
-"""The most lines of a text shown."""
+"""The most lines shown of a text."""
 BAD = 5
 NAMED = 3
 _MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}

@@ -1,6 +1,6 @@
-"""`coreeval detect pcr`: from a config or recorded pairs to what is printed and drawn.
+"""`coreeval detect pcr`: text and plots from a config or recorded pairs.
 
-With a config: what asking will cost, the asking, and its result.
+With a config: the expected cost, the questions, and their result.
 """
 
 import shlex
@@ -93,7 +93,7 @@ def report_comparisons(
     shown: PcrDisplay,
     more: Sequence[str] = (),
 ) -> None:
-    """Print and plot the comparison of all pairs; `more` are lines for people at the end."""
+    """Print and plot the comparison of all pairs; `more` are additional lines for people."""
     told = compare_pairs(read, settings, embeds, ablation=shown.ablation)
     plots = draw_outcome(told, shown.plot) if shown.plot else []
     document = pcr_document(told, plots)
@@ -129,7 +129,7 @@ def _parse_file_option(text: str, option: str) -> tuple[str, Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class PcrRequest:
-    """What to ask, and how to show it."""
+    """What to ask, and how to show the result."""
 
     config: Path
     overrides: Sequence[str]
@@ -175,7 +175,7 @@ def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
 
 @contextmanager
 def _open_embeddings(plan: "ItemPlan") -> "Iterator[Embedder | None]":
-    """Open the embeddings before any cost arises, if paraphrases or answers need them."""
+    """Open the embeddings before anything is spent, if paraphrases or answers need them."""
     if plan.needs_embeddings:
         with open_cached_embeddings(plan.config.detect.pcr.embeddings, plan.workspace) as embeds:
             yield embeds
@@ -189,7 +189,7 @@ def _format_command(asking: PcrRequest) -> str:
 
 
 def _repeat_lines(plan: "ItemPlan", found: "ItemAnswers") -> Iterator[str]:
-    """Yield how to get the same numbers from the files, with only the non-default options."""
+    """Yield the command for the same numbers from the files, with only the non-default options."""
     asked, usual = plan.settings, PcrSettings(metric="", consistency="")
     references = _reference_names(plan)
     words = [word for name, path in found.files.items()

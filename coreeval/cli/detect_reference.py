@@ -1,4 +1,4 @@
-"""`coreeval detect membership --reference`: a model's scores beside those of an older one."""
+"""`coreeval detect membership --reference`: compares a model's scores with an older model's."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +51,7 @@ def score_beside(
 def _estimate(
     plan: "ModelPlan", budget: float | None, following: str
 ) -> tuple[Document, Iterator[str]]:
-    """Return what scoring with one model takes, as a document and as lines."""
+    """Return the expected work of scoring with one model, as a document and as lines."""
     from coreeval.cli.estimate import estimate_document, estimate_lines
     from coreeval.graph.estimate.evaluation_estimate import estimate_detection
     from coreeval.graph.text_scoring import RunScoring

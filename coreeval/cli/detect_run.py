@@ -1,4 +1,4 @@
-"""`coreeval detect NAME RUN`: a detector asks the targets of a run that has ended."""
+"""`coreeval detect NAME RUN`: a detector asks the targets of a finished run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def detection_lines(detector: Detector, found: Detection) -> Iterator[str]:
 def show_detection_estimate(
     detector: Detector, run: Path, targets: list[str], budget: float | None, as_json: bool
 ) -> None:
-    """Show what a detector would ask of the targets of a run, and what that would cost."""
+    """Show a detector's questions to the targets of a run, and their cost."""
     from coreeval.cli.estimate import estimate_document, estimate_lines
     from coreeval.graph.estimate.evaluation_estimate import estimate_detection
 

@@ -1,4 +1,4 @@
-"""`coreeval detect membership` and `exchangeability`: what log-probabilities of texts say.
+"""`coreeval detect membership` and `exchangeability`: tests on log-probabilities of texts.
 
 The texts are scored by weights on this machine (`hf:`), or by a target of the run whose endpoint
 returns log-probabilities of prompts.
@@ -246,7 +246,7 @@ def _show_estimate(plan: "TextScoring", as_json: bool) -> None:
 
 
 def scoring_document(plan: "TextScoring") -> dict[str, Any]:
-    """Return what weights would score, and how long that takes."""
+    """Return the texts that weights would score, and the duration."""
     return {
         "model": plan.weights.name,
         "revision": plan.weights.revision,
@@ -259,7 +259,7 @@ def scoring_document(plan: "TextScoring") -> dict[str, Any]:
 
 
 def scoring_lines(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines that show what weights would score."""
+    """Yield the lines about the texts that weights would score."""
     times = document["time"]
     left = f"{times['left']} of {times['texts']} remain to be scored"
     yield from weights_lines(document)

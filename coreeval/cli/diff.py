@@ -1,6 +1,6 @@
-"""`coreeval diff`: what differs between two releases or runs.
+"""`coreeval diff`: the differences between two releases or runs.
 
-The text output marks words as git does: `[-what is gone-]` and `{+what is new+}`.
+The text output marks words as git does: `[-removed-]` and `{+added+}`.
 """
 
 import json
@@ -90,7 +90,7 @@ def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
     Args:
         diff: The diff.
         most: The number of samples to show.
-        page: The page that it was written to.
+        page: The page that the diff was written to.
     """
     yield f"{diff.before} -> {diff.after}"
     if any(change.name == "task" for change in diff.settings):

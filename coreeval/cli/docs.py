@@ -1,4 +1,4 @@
-"""`coreeval docs`: the pages of the documentation, which are part of the package."""
+"""`coreeval docs`: the documentation pages, which are part of the package."""
 
 import difflib
 import sys
@@ -36,7 +36,7 @@ def docs(
 
 
 def list_pages() -> list[Path]:
-    """Return the pages, sorted by name: those in the package, or in the checkout beside it."""
+    """Return the pages sorted by name, from the package or from the checkout next to it."""
     package = Path(str(resources.files("coreeval")))
     installed = package / "_docs"
     folder = installed if installed.is_dir() else package.parent / "docs"
@@ -44,7 +44,7 @@ def list_pages() -> list[Path]:
 
 
 def find_page(name: str) -> Path:
-    """Return the file of a page; its name may be written as in a link, `docs/models.md`.
+    """Return the file of a page; its name may have the form of a link, `docs/models.md`.
 
     Raises:
         UsageError: there is no such page.
@@ -74,7 +74,7 @@ def _list_lines(listed: Sequence[Document]) -> list[str]:
 
 
 def _render(text: str) -> None:
-    """Print Markdown with headings, tables and code as a terminal shows them."""
+    """Print Markdown with headings, tables and code formatted for the terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 

@@ -1,4 +1,4 @@
-"""`coreeval estimate`: what a run will cost, before it is spent.
+"""`coreeval estimate`: the expected cost of a run.
 
 `evaluate` and the commands of `detect` print their estimates with the same functions.
 """
@@ -98,7 +98,7 @@ def estimate(
 
 
 class _TakenSamples(TypedDict):
-    """Which samples to estimate for."""
+    """The samples to estimate for."""
 
     limit: int | None
     subset: "Subset | None"
@@ -106,7 +106,7 @@ class _TakenSamples(TypedDict):
 
 
 def _check_rows(rows: int | None, parts: Mapping[str, object]) -> None:
-    """Refuse options that choose a part of the benchmark together with --rows."""
+    """Refuse --rows together with options that select a part of the benchmark."""
     given = [name for name, value in parts.items() if value]
     if rows is not None and given:
         raise typer.BadParameter(f"--rows and {given[0]} exclude each other")
@@ -144,7 +144,7 @@ def estimate_document(estimate: "CostEstimate") -> Document:
 
 
 def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
-    """Yield the estimate in words: the totals, each role, and its basis.
+    """Yield the estimate in words: the totals, each role, and the basis.
 
     Args:
         estimate: The estimate.
@@ -221,7 +221,7 @@ def _cached_rows(cached: "Range") -> Iterator[Row]:
 
 
 def _batch_lines(estimate: "CostEstimate") -> Iterator[str]:
-    """Yield money and time of the same calls in batches, below those of live calls."""
+    """Yield cost and time of the same calls in batches."""
     batch = estimate.batch
     if batch is None:
         return

@@ -1,4 +1,4 @@
-"""`coreeval evaluate`: targets on the arms of a run that has ended."""
+"""`coreeval evaluate`: asks targets about the arms of a finished run."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -168,8 +168,8 @@ _BAD_ANSWERS = ("refused", "unparsed", "truncated")
 
 
 def _list_columns(kind: TaskKind) -> tuple[Column, ...]:
-    """Return the columns of a table of arms, whose score has the name of the kind of task."""
-    from coreeval.evaluation.grading import SCORING  # for no --help: it loads the stores
+    """Return the columns of the table of arms, with the score's name for the kind of task."""
+    from coreeval.evaluation.grading import SCORING  # not needed for --help, and loads the stores
 
     name = SCORING[kind].score.name
     return (texts("arm", 22), numbers(name, 9), intervals(18), numbers("n", 7),

@@ -1,4 +1,4 @@
-"""`coreeval export` and `push`: a run or release in files of other tools, or on the hub."""
+"""`coreeval export` and `push`: a run or release as files for other tools, or on the hub."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ _NEXT = {
 }
 """How to use an export, by format."""
 _ARMS = ("updated", "semantic", "original")
-"""Arms that a hint may name; the first that has rows is named."""
+"""The arms for a hint; the first one with rows is used."""
 
 
 def export(

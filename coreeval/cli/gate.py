@@ -1,6 +1,6 @@
-"""`coreeval gate`: limits that a release must keep before others get it.
+"""`coreeval gate`: limits that a release must meet before it is published.
 
-In a CI job the findings also go to its summary and to annotations beside the job.
+In a CI job, the findings are also written to its summary and annotations.
 """
 
 import os
@@ -119,7 +119,7 @@ def _gate_lines(each: "GateFinding") -> Iterator[str]:
     value = one_line(f"{format_value(each)}, {each.of}" if each.of else format_value(each))
     yield f"  {STATUS_WORDS[each.status]:<13}{each.gate:<23}{value}; wanted {each.limit}"
     for what, told in (("why", each.reason), ("to do", each.hint)):
-        if told:  # never first on its line, where CI takes some words for commands
+        if told:  # never at the start of a line, where CI reads some words as commands
             yield f"  {'':<13}{what}: {one_line(told)}"
 
 

@@ -1,4 +1,4 @@
-"""`coreeval gdelt sync`: brings news into the store that a workspace keeps."""
+"""`coreeval gdelt sync`: syncs news to the store of a workspace."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def sync(
     )  # fmt: skip
     request.check()
     if not (yes or _agrees(request, as_json)):
-        say("nothing was downloaded")  # nobody is asked with --json
+        say("nothing was downloaded")  # with --json, nobody is asked
         return
     with show_progress() as watch:
         document = request.fetch(watch).document
@@ -107,10 +107,10 @@ def sync(
 
 
 def _agrees(request: NewsRequest, as_json: bool) -> bool:
-    """Return whether to download; a person is asked if it is much. `--since last` is never asked.
+    """Return whether to download; ask a person about large downloads, except `--since last`.
 
     Raises:
-        UsageError: it is much, and nobody can be asked, or there is no such feed.
+        UsageError: the download is large and nobody can be asked, or there is no such feed.
     """
     much = request.describe_download()
     if much is None:
@@ -170,7 +170,7 @@ def sync_lines(document: Document) -> Iterator[str]:
 
 
 def _incomplete_lines(document: Document) -> Iterator[str]:
-    """Yield what the store lacks, or has and should not have yet."""
+    """Yield what the store lacks, or already has unexpectedly."""
     late, growing, ahead, gaps = (document[name] for name in ("late", "growing", "ahead", "gaps"))
     if late:
         are = plural(late, "batch is", "batches are")

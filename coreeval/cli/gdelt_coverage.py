@@ -1,4 +1,4 @@
-"""`coreeval gdelt coverage`: what a news store holds, by time of publication and by crawl day."""
+"""`coreeval gdelt coverage`: the news in a store by publication time and by crawl day."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -14,7 +14,7 @@ MOST_DAYS = 45
 """The most days shown one by one; longer spans are shown by month."""
 _BAR = 10
 _LARGE = 1e5
-"""The fewest bytes a day of which the size is shown by day."""
+"""The fewest bytes per day for which sizes are shown by day."""
 _LICENCES = {"current_events": " (Wikipedia, CC BY-SA 4.0)"}
 _WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
 Json = Mapping[str, Any]
@@ -49,7 +49,7 @@ def coverage_lines(document: Json) -> Iterator[str]:
 
 
 def _published_lines(document: Json) -> Iterator[str]:
-    """Yield when the news was published that a run can be offered."""
+    """Yield the publication times of the news available to runs."""
     days = document["published"]
     if not days:
         yield "published: nothing searchable"
@@ -75,7 +75,7 @@ def _feed_lines(feed: Json) -> Iterator[str]:
         + (f", {bad:,} bad" if bad else "")
         + (f"; {feed['present']:,} of {feed['expected']:,} {unit}" if feed["expected"] else "")
     )
-    dated = any(row["articles"] for row in feed["days"])  # not so if files of no one batch gave all
+    dated = any(row["articles"] for row in feed["days"])  # false if no batch is complete
     for name, rows in _group_days(feed["days"]):
         counted = f"  {sum(row['articles'] for row in rows):>9,} rows" if dated else ""
         yield f"  {name:<10}  {_share(rows)}{counted}"

@@ -1,4 +1,4 @@
-"""`coreeval gdelt query`: what the store knows of a name or a topic."""
+"""`coreeval gdelt query`: the news in the store about a name or a topic."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`coreeval gdelt text`: the text of an article, or why there is none."""
+"""`coreeval gdelt text`: the text of an article, or the reason that there is none."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,7 +64,7 @@ def text(
 
 
 def text_lines(document: Document) -> Iterator[str]:
-    """Yield the texts, or the reasons why there are none."""
+    """Yield the texts, or the reasons that there are none."""
     from coreeval.tools.articles.article_text import WHY_NO_TEXT
 
     for each in document["texts"]:

@@ -1,4 +1,4 @@
-"""`coreeval init`: a commented config to start from, and with `--data` the task of a table."""
+"""`coreeval init`: writes a commented config and, with `--data`, the task file of a table."""
 
 import re
 import shlex
@@ -29,10 +29,10 @@ CONFIG, TASK = "coreeval.yaml", "task.yaml"
 GENERAL_NAMES = ("", "label", "labels", "class", "category", "gold", "target")
 """Names of a label column that do not say what the labels are."""
 FIRST_DAYS = 30
-"""The days of news of a first window."""
+"""The number of days in the first news window."""
 _OWN_TARGET = '    - {model: "offline:classifier"}'
 MOST_SHOWN = 6
-"""The most labels that are listed on the terminal."""
+"""The most labels listed on the terminal."""
 
 
 def init(
@@ -117,7 +117,7 @@ def _template() -> str:
 
 
 def _replace_lines(config: str, lines: Mapping[str, str]) -> str:
-    """Return the config with other lines in place of those that start in these ways."""
+    """Return the config with other lines in place of those with these beginnings."""
     for start, line in lines.items():
         found = re.search(rf"(?m)^{re.escape(start)}.*$", config)
         assert found, f"the template has a line {start!r}"
@@ -166,7 +166,7 @@ def _model_lines(model: str, base_url: str | None) -> dict[str, str]:
 
 
 def _check_model(config: "ModelConfig") -> None:
-    """Check what `coreeval validate` checks of a model, without its key, files or endpoint."""
+    """Check a model like `coreeval validate`, but not its key, files or endpoint."""
     from coreeval.models.providers import open_model
     from coreeval.tools.endpoints import origin_of
 
@@ -213,7 +213,7 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
     """Return the name of each value of the label.
 
     Raises:
-        UsageError: labels are numbers without names, or a name is of no value.
+        UsageError: labels are numbers without names, or a name belongs to no value.
     """
     from coreeval.evaluation.benchmarks.table_guess import simplify_label
     from coreeval.tasks.label_finder import parse_label_number
@@ -268,7 +268,7 @@ def _field_names(found: "TableGuess") -> dict[str, str]:
 
 
 def _slug(data: Path) -> str:
-    """Return a file's name as a name of a task and a run."""
+    """Return a file's name as a valid name of a task and a run."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", data.stem).strip("-._") or "benchmark"
 
 
@@ -283,7 +283,7 @@ def _data_lines(data: Path, found: "TableGuess", folder: Path) -> dict[str, str]
 def _file_lines(
     data: Path, of_format: str, columns: Mapping[str, str], folder: Path, *, task: str
 ) -> dict[str, str]:
-    """Return the lines of a table; it has no train split, on which a target could be fitted."""
+    """Return the lines of a table, which has no train split for fitting a target."""
     path = data.resolve()
     if path.is_relative_to(folder.resolve()):
         path = path.relative_to(folder.resolve())

@@ -1,4 +1,4 @@
-"""`coreeval models check`: what the configured models can do, found out by asking them."""
+"""`coreeval models check`: tests the abilities of the configured models."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -140,13 +140,13 @@ def _ability_lines(one: Document) -> Iterator[str]:
 
 
 def _describe_age(day: str) -> str:
-    """Return a day with its age."""
+    """Return a date with its age."""
     age = (utc_now().date() - date.fromisoformat(day)).days
     return f"{day}, {format_quantity(age, 'day')} ago" if age >= 0 else day
 
 
 def _known_facts(one: Document) -> str:
-    """Return the facts known about a model without asking it."""
+    """Return the known facts about a model, without asking it."""
     price = one["price"]
     said = "price: unknown"
     if price:

@@ -1,4 +1,4 @@
-"""`coreeval detect numleak CONFIG` or `--backtest`: what asking costs, the asking, its result."""
+"""`coreeval detect numleak CONFIG` or `--backtest`: estimates, asks and audits."""
 
 import hashlib
 import json
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
 
 PROBES = ("value", "fictitious", "forced_choice")
-"""Probes of a back-test; others would ask about dates, series or words that it does not trade
-on."""
+"""The probes of a back-test; others ask about dates, series or words that it does not trade on."""
 DATES = 120
-"""The most dates per series: ten years of months, as many as in NumLeak's own temporal sweep."""
+"""The most dates per series: ten years of months, as in NumLeak's own temporal sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +61,7 @@ class Preset:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRequest:
-    """What to ask, and how to show it."""
+    """What to ask, and how to show the result."""
 
     config: Path | None
     preset: Preset
@@ -74,7 +73,7 @@ class AuditRequest:
     trust_endpoints: bool
     shown: AuditDisplay
     signals: tuple[str, ...] = ()
-    """The user's signals, as given with `--signal`."""
+    """The user's signals from `--signal`."""
 
 
 def ask_and_audit(asking: AuditRequest) -> None:
@@ -230,6 +229,6 @@ def _display_options(shown: AuditDisplay) -> Iterator[str]:
 
 
 def _format_day(last: date) -> str:
-    """Return a cutoff as it is stated, given its last day."""
+    """Return a cutoff in its usual form, given its last day."""
     after = last + timedelta(days=1)
     return f"{last:%Y-%m}" if after.day == 1 else after.isoformat()

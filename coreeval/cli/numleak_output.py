@@ -1,6 +1,6 @@
 """The output of `coreeval detect numleak`: text, JSON, plots and the page.
 
-Audits, signals and what ties them to the truth, and defences.
+Audits, signals with their relation to the truth, and defences.
 """
 
 import textwrap
@@ -110,7 +110,7 @@ _NAME, _SERIES = 28, 16
 
 
 def audits_lines(document: Document) -> Iterator[str]:
-    """Yield each audit, then a line for each, then what to expect of a back-test."""
+    """Yield each audit, then a line for each, then the outlook for a back-test."""
     found = document["series"]
     for one in found:
         yield from _audit_lines(one)
@@ -203,7 +203,7 @@ class AuditDisplay:
     """How to compute and show results."""
 
     plot: Path | None
-    """Folder for the pictures; None for no pictures."""
+    """The folder for plots; None for no plots."""
     page: Path | None
     draws: int
     seed: int

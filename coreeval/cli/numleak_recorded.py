@@ -1,4 +1,4 @@
-"""`coreeval detect numleak` on recorded answers, without asking anybody.
+"""`coreeval detect numleak` on recorded answers, without asking models.
 
 `--responses` audits recorded answers; `--rankings` asks whether the true value is the most probable
 one; `--signal [NAME=]FILE` reads the user's own signals.
@@ -79,7 +79,7 @@ def audit_files(
     *,
     utility: Path | None = None,
 ) -> None:
-    """Audit recorded answers; series are built in, given, or implied by the truth in the files."""
+    """Audit recorded answers; series are built in, given, or defined by the truth in the files."""
     judged, judged_bad = _read_utility(utility)
     read = {path: read_replies(path) for path in files}
     replies = [reply for each in read.values() for reply in each.good]
@@ -141,10 +141,10 @@ def _split_series_option(text: str) -> Iterator[tuple[str, Path | None]]:
 
 
 def find_cutoffs(models: Iterable[str], stated: Sequence[str]) -> dict[str, date | None]:
-    """Return the last day of each model's training data: as stated, or else from the table.
+    """Return the last day of each model's training data: the stated one, or else from the table.
 
     Raises:
-        UsageError: a stated cutoff is not a date, or is for none of the models.
+        UsageError: a stated cutoff is not a date, or is not for any of the models.
     """
     names = list(models)
     found = find_known_cutoffs(names)
@@ -159,7 +159,7 @@ def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
     """Return the model, empty for all, and the date from `[MODEL=]DATE`.
 
     Raises:
-        UsageError: it is not a date, or is for none of the models.
+        UsageError: it is not a date, or is not for any of the models.
     """
     model, _, said = text.rpartition("=")
     if model and model not in models:
@@ -251,7 +251,7 @@ def _ranking_lines(one: Document) -> Iterator[str]:
 
 
 def _sentence(one: Document) -> str:
-    """Return what a ranking shows, and no more."""
+    """Return the only conclusion that a ranking allows."""
     first = round(one["top1"]["estimate"] * one["n"])
     low = one["top1"]["ci_low"]
     above = low is not None and low > one["chance"]

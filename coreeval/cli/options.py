@@ -1,7 +1,7 @@
 """Options and arguments that several commands share.
 
-`with_trusted_endpoints` asks before a variable of the environment is sent to an endpoint for the
-first time.
+`with_trusted_endpoints` asks before an environment variable is sent to an endpoint for the first
+time.
 """
 
 import sys
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.subset import Subset
 
 LARGEST_COUNT = 10**9
-"""The largest number of anything that an option takes; a test goes over all options."""
+"""The largest number that any option accepts; a test checks all options."""
 MOST_DAYS_BACK = 36_500
 MOST_SHOWN = 120
 """The most characters of an argument that an error repeats."""
@@ -38,26 +38,26 @@ ConfigArgument = Annotated[
 
 
 def find_run_folder(run: Path) -> Path:
-    """Return the directory of a run that may be named by its id, its benchmark or `latest`."""
+    """Return the directory of a run given by its path, its id, its benchmark or `latest`."""
     from coreeval.runs.names import find_run_folder as find
 
     return find(run)
 
 
 def find_optional_run(run: Path | None) -> Path | None:
-    """Return the directory of the run that an option names; None without one."""
+    """Return the directory of the run in an option; None without one."""
     return run and find_run_folder(run)
 
 
 def find_run_or_release(place: Path) -> Path:
-    """Return the directory of a release as given, or of a run in each way that one is named."""
+    """Return the directory of a release, or of a run given by any of its names."""
     from coreeval.releases.named import find_run_or_release as find
 
     return find(place)
 
 
 def find_release_folder(place: Path | None) -> Path | None:
-    """Return the directory of a release as given, or of the last release of the run it names."""
+    """Return the directory of a release, or of the last release of a run."""
     from coreeval.releases.named import find_release_folder as find
 
     return place and find(place)
@@ -97,11 +97,11 @@ ReleaseArgument = Annotated[
     ),
 ]
 LATEST_RUN = Path("latest")
-"""The default of a command that looks at the newest run unless another one is named."""
+"""The default of commands that use the newest run unless another one is given."""
 
 
 def _require_yaml(settings: list[str] | None) -> list[str] | None:
-    """Raise an error for a value that is not YAML, before it is put into the config."""
+    """Raise an error for a value that is not YAML, before it is set in the config."""
     from coreeval.config.user_files import YamlError, parse_yaml
 
     for setting in settings or ():
@@ -193,7 +193,7 @@ LabelsOption = Annotated[
 def read_subset(
     limit: int | None, order: str | None, ids: Path | None, labels: list[str] | None
 ) -> "Subset | None":
-    """Return the samples that options choose; None for all, or for the first ones.
+    """Return the samples selected by options; None for all, or for the first ones.
 
     Raises:
         UsageError: the order does not exist or has no limit, or the file of ids cannot be read.
@@ -236,7 +236,7 @@ def budget_arguments(budget: float | None) -> list[str]:
 
 
 def allow_given(group: "PluginGroup", text: str) -> None:
-    """Agree to run a plugin that a person names on the command line.
+    """Allow a plugin that the user names on the command line.
 
     Raises:
         PluginError: there is no such plugin.
@@ -261,7 +261,7 @@ TrustOption = Annotated[
 
 
 def with_trusted_endpoints(trust: bool, work: Callable[[], T]) -> T:
-    """Return the result of a piece of work, after a person has agreed to what it sends where.
+    """Return the result of a piece of work, after a person has approved its endpoints.
 
     Args:
         trust: Whether the command line gave consent.

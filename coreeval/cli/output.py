@@ -1,6 +1,6 @@
-"""How commands print: one JSON document on stdout with `--json`, else words.
+"""The output of commands: one JSON document on stdout with `--json`, otherwise words.
 
-Outcomes, roles that rules played, wrapped texts and their differences.
+Also formats outcomes, roles played by rules, wrapped texts and their differences.
 """
 
 import json
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Document = Mapping[str, Any]
 DEBUG_ASKED = ContextVar("DEBUG_ASKED", default=False)
-"""Whether the command line asked for tracebacks."""
+"""Whether the command line requested tracebacks."""
 REMOVED, ADDED, END = "\ue000", "\ue001", "\ue002"
 """Marks around removed or added text, for `say(…, coloured=True)`: private-use characters."""
 _COLOURS = {REMOVED: "\x1b[31m", ADDED: "\x1b[32m", END: "\x1b[0m"}
@@ -46,7 +46,7 @@ def say(text: str, *, coloured: bool = False) -> None:
 
 
 def _apply_marks(text: str) -> str:
-    """Return a text with diff marks as colours on a terminal, else as `[-…-]` and `{+…+}`."""
+    """Return a text with diff marks as colours on a terminal, otherwise as `[-…-]` and `{+…+}`."""
     if on_terminal() and not os.environ.get("NO_COLOR"):
         return re.sub(f"[{''.join(_COLOURS)}]", lambda mark: _COLOURS[mark[0]], text)
     return _BRACKETS.sub(lambda m: f"[-{m[2]}-]" if m[1] else f"{{+{m[4]}+}}", text)
@@ -82,17 +82,17 @@ def show_error(error: CoreEvalError, as_json: bool) -> None:
 
 
 def note_traceback(error: BaseException) -> None:
-    """Write the traceback of an error to stderr if the command line asked for it."""
+    """Write the traceback of an error to stderr if the command line requested it."""
     if DEBUG_ASKED.get():
         note("".join(traceback.format_exception(error)))
 
 
 DIFFERENCES: Final = 3
-"""Our choice: the most differences of the arms that are printed; the report has them all."""
+"""The most differences between the arms to print (own choice); the report has them all."""
 
 
 def comparability_lines(found: Document | None) -> Iterator[str]:
-    """Yield whether the arms are comparable, and in what they differ; nothing if not measured."""
+    """Yield whether the arms are comparable, and their differences; nothing if not measured."""
     if found is None:
         return
     yield f"arms:    {COMPARABILITY.get(found['verdict'], one_line(found['verdict']))}"
@@ -103,7 +103,7 @@ def comparability_lines(found: Document | None) -> Iterator[str]:
 
 
 def _print_json(document: Document) -> None:
-    # ASCII only: valid in every encoding, and no character is left that a terminal would obey.
+    # ASCII only: valid in every encoding, and without characters that control a terminal.
     write_line(sys.stdout, json.dumps(document, indent=2))
 
 
@@ -155,7 +155,7 @@ def difference_lines(diffs: "Iterable[ArmDiff]", before: "Arm", after: "Arm") ->
 
 
 def wrap_text(text: str) -> list[str]:
-    """Return indented lines; an address is not broken, so that it stays clickable."""
+    """Return indented lines; addresses are not broken, so they stay clickable."""
     return wrap_marked_text(text.translate(_MARKS))
 
 

@@ -1,4 +1,4 @@
-"""`coreeval plugins`: which plugins are installed, and whether they fit their protocols."""
+"""`coreeval plugins`: lists installed plugins, and checks that they fit their protocols."""
 
 from collections.abc import Iterator
 from typing import Annotated

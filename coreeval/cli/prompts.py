@@ -1,4 +1,4 @@
-"""`coreeval prompts list|show|try`: what a role is told, and what a model makes of it."""
+"""`coreeval prompts list|show|try`: lists, renders and tries the prompts of roles."""
 
 from pathlib import Path
 from typing import Annotated

@@ -27,7 +27,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def list_lines(document: Document) -> Iterator[str]:
-    """Yield a line for each prompt, then where the tasks' lines are."""
+    """Yield a line for each prompt, then the location of the tasks' lines."""
     yield f"{'prompt':<28}{'version':<14}{'words':>6}{'~tokens':>9}  task lines (words)"
     for one in document["prompts"]:
         lines = ", ".join(f"{name} {line['words']}" for name, line in one["lines"].items())
@@ -40,7 +40,7 @@ def list_lines(document: Document) -> Iterator[str]:
 
 
 def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
-    """Yield the messages as a model gets them, after a few lines on their origin."""
+    """Yield the exact messages to a model, after a few lines on their origin."""
     sample, prompt = document["sample"], document["prompt"]
     yield f"{document['role']} on {one_line(sample['id'])}   label: {sample['label_text']}"
     yield f"inputs: {MADE_BY[document['inputs']]}"
@@ -61,7 +61,7 @@ def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
 
 
 def try_lines(document: Document) -> Iterator[str]:
-    """Yield each sample with all contenders' answers, then the totals in columns."""
+    """Yield each sample with all variants' answers, then the totals in columns."""
     yield f"{document['role']}, task {document['task']}; inputs: {MADE_BY[document['inputs']]}"
     for letter, each in zip(LETTERS, document["contenders"], strict=False):
         yield f"{letter}: {each['name']} (wording {each['prompt']['version']})"

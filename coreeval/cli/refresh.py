@@ -114,7 +114,7 @@ def refresh(
 
 
 def _batch_overrides(config: Path, overrides: list[str], batch: bool | None) -> list[str]:
-    """Return the override of --batch; settings of batches in the config stay as they are."""
+    """Return the config override for --batch; existing batch settings in the config are kept."""
     from coreeval.config import load_config
 
     if batch and load_config(config.resolve(), overrides).run.batch:
@@ -195,13 +195,13 @@ def _read_manifest(run: Path) -> "Manifest":
 
 
 def _finish(done: "RunSummary", as_json: bool) -> None:
-    """Print the result; the exit code says whether anything is left to do."""
+    """Print the result; the exit code says whether work is left."""
     from coreeval.graph.run_document import build_run_document
 
     code = exit_code(done)
     try:
         show(build_run_document(done), as_json, lambda: "\n".join(_words(done)))
-    except KeyboardInterrupt:  # the run has ended, whatever of it is printed
+    except KeyboardInterrupt:  # the run has ended, even if printing fails
         if code != WAITING:
             raise
     if code:
@@ -260,7 +260,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
 
 
 def summarize_failures(run: Path) -> Iterator[str]:
-    """Yield why samples failed, the most frequent causes first, and how to take them again."""
+    """Yield why samples failed, most frequent causes first, and how to retry them."""
     from coreeval.models.failures import TOO_LONG
     from coreeval.runs.open import open_run_reader
 
@@ -277,10 +277,9 @@ def summarize_failures(run: Path) -> Iterator[str]:
 
 
 MOST_FAILURES = 3
-"""The most causes of failed samples that the summary names."""
+"""The most causes of failed samples in the summary."""
 MOST_REASON_CHARS = 600
-"""The most characters of a failure that the summary shows, of the first sample that it is true
-of."""
+"""The most characters of a failure in the summary, taken from the first sample with this cause."""
 
 
 def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`coreeval release` and `verify`: a run's dataset under a name that never changes."""
+"""`coreeval release` and `verify`: makes and verifies immutable releases of a run's dataset."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,7 +139,7 @@ def _words(made: "Release") -> Iterator[str]:
 
 
 def quality_lines(shift: float | None, bound: float | None, updated: int) -> Iterator[str]:
-    """Yield how far labels have shifted and may be wrong, if any sample is updated."""
+    """Yield the shift and possible errors of labels, if any sample is updated."""
     nothing = f"{NOT_MEASURED}: no new samples" if updated == 0 else ""
     balance = nothing or (NOT_MEASURED if shift is None else f"shifted by {shift:.3f} of 1")
     noise = nothing or (NOT_MEASURED if bound is None else f"at most {bound:.3f}")
@@ -148,7 +148,7 @@ def quality_lines(shift: float | None, bound: float | None, updated: int) -> Ite
 
 
 def _source_lines(made: "Release") -> Iterator[str]:
-    """Yield what the licences of the news ask of whoever passes the release on."""
+    """Yield the duties under the news licences of anyone who redistributes the release."""
     for one in made.manifest.sources:
         if one.share_alike:
             facts = format_quantity(one.facts, "fact is", "facts are")

@@ -1,6 +1,6 @@
-"""`coreeval review`: a person's yes or no to the samples that ask for it.
+"""`coreeval review`: lists samples that need a person's decision, and records decisions.
 
-The list shows a few samples at a time and all that decides about them.
+The list shows a few samples at a time, with everything needed for a decision.
 """
 
 import textwrap
@@ -34,7 +34,7 @@ class ReviewPage:
     """One page of the review output."""
 
     place: Path
-    """The run's path as the user gave it."""
+    """The run's path as given by the user."""
     filters: Sequence[str]
     """The options that selected the samples."""
     review: "Review"

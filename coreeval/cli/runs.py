@@ -1,4 +1,4 @@
-"""`coreeval runs`: the runs of a workspace, their names, tags, and deleting them."""
+"""`coreeval runs`: lists, tags and deletes the runs of a workspace."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, text
 
 runs = typer.Typer(name="runs", help="List, tag and delete runs.")
 _MOST_KEPT = 20
-"""The most paths listed that a deletion leaves; `--json` has them all."""
+"""The most remaining paths listed after a deletion; `--json` has them all."""
 
 
 @runs.callback(invoke_without_command=True)

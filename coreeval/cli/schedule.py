@@ -1,4 +1,4 @@
-"""`coreeval schedule due|install|run`: a benchmark that renews itself."""
+"""`coreeval schedule due|install|run`: scheduled refreshes of benchmarks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -170,7 +170,7 @@ def install(
 
 
 def _choose_unit_kind(*, cron: bool, systemd: bool, github: bool, none: bool) -> "UnitKind | None":
-    """Return what checks whether a schedule is due; None if that may be and is left out."""
+    """Return the scheduler that checks for due work; None if it is optional and not given."""
     if none and not (cron or systemd or github):
         return None
     if cron + systemd + github != 1:
@@ -185,7 +185,7 @@ def _choose_unit_kind(*, cron: bool, systemd: bool, github: bool, none: bool) ->
 def _confirm(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) -> str:
     """Return the digest of what a schedule needs consent for, after a person has agreed to it.
 
-    With `print_only` nothing is asked or stored; the digest is empty if nobody has agreed.
+    With `print_only`, nothing is asked or stored, and the digest is empty without consent.
     """
     from coreeval.schedule import hooks
     from coreeval.tools.endpoints import refuse_untrusted, run_pairs
@@ -205,8 +205,8 @@ def _confirm(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) 
 
 
 _RANKS = (0, 1, 5, 2, 3, 4, 130)
-"""Exit codes of several configs: the last one of these is returned. One that waits for batches
-needs nobody, one that was refused does."""
+"""Exit codes by rank for several configs: the last one in this order is returned. A config that
+waits for batches needs no attention, but a refused one does."""
 DAY = "%a %Y-%m-%d %H:%M %Z"
 
 
@@ -240,7 +240,7 @@ def _result_lines(done: "ScheduleResult") -> Iterator[str]:
 
 
 def _message_lines(done: "ScheduleResult") -> Iterator[str]:
-    if done.note and done.ending not in ("held", "clock_back"):  # whose words have it
+    if done.note and done.ending not in ("held", "clock_back"):  # these contain the note
         yield f"  {one_line(done.note)}"
     for told in done.told:
         how = (
@@ -250,7 +250,7 @@ def _message_lines(done: "ScheduleResult") -> Iterator[str]:
 
 
 def _describe_ending(done: "ScheduleResult") -> str:
-    """Return in words how a check ended."""
+    """Return the result of a check in words."""
     said = _ENDINGS[done.ending](done, done.period.version if done.period else "")
     return f"{said}; next {done.next_due.strftime(DAY)}" if done.next_due else said
 
@@ -276,7 +276,7 @@ _ENDINGS: "dict[str, Callable[[ScheduleResult, str], str]]" = {
 
 
 def _error_lines(done: "ScheduleResult") -> Iterator[str]:
-    """Yield the errors in the usual form: what, where, what to do."""
+    """Yield the errors in the usual form: what is wrong, where, and what to do."""
     trouble = done.trouble
     assert trouble is not None, "unexpected result of a schedule"
     named = done.ending == "failed" and done.period
@@ -325,7 +325,7 @@ def _moment(period: Document) -> datetime:
 
 
 def unit_lines(document: Document) -> Iterator[str]:
-    """Yield units as printed, or where they were written and the next step."""
+    """Yield the printed units, or the paths of written ones and the next step."""
     from coreeval.schedule.install import CRONTAB
 
     for hook in document["accepted"]["hooks"]:

@@ -1,4 +1,4 @@
-"""The scores of a run's targets on each arm, as commands show them when a run has ended."""
+"""The scores of a run's targets on each arm, shown by commands after a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ MOST_NAME = 40
 
 
 def score_lines(found: Document | None, run: Path) -> Iterator[str]:
-    """Yield a line for each target with its score on each arm, or why there is none."""
+    """Yield a line for each target with its score on each arm, or the reason that there is none."""
     if found is None:
         yield f"scores:  the report cannot be read; write it again: {command('evaluate', run)}"
         return
@@ -34,7 +34,7 @@ def score_lines(found: Document | None, run: Path) -> Iterator[str]:
 
 
 def _pair_lines(targets: Sequence[Document]) -> Iterator[str]:
-    """Yield what compares two arms: the scores on the samples that both have."""
+    """Yield the comparison of two arms: the scores on samples in both."""
     from coreeval.evaluation.scores import Score
 
     for each in targets:

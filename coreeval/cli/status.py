@@ -1,4 +1,4 @@
-"""`coreeval status`: where a run is, how fast it goes, and whether anything is stuck."""
+"""`coreeval status`: the progress and speed of a run, and whether anything is stuck."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -67,10 +67,10 @@ def status(
 
 
 def _watch(run: Path, sleep: Callable[[float], None]) -> None:
-    """Show where a run is until no process works on it; Ctrl-C ends it just as quietly."""
+    """Show a run's progress until no process works on it, or until Ctrl-C."""
     from coreeval.runs.status import read_status
 
-    read = cache(_read_lists)  # they are asked for again only if there are more
+    read = cache(_read_lists)  # they are read again only if there are more
     try:
         while (now := read_status(run)).status == "running":
             redraw(_words(now, read))
@@ -81,14 +81,14 @@ def _watch(run: Path, sleep: Callable[[float], None]) -> None:
 
 
 class _Lists(NamedTuple):
-    """The first failed samples and bad rows of a run.db, a line each."""
+    """The first failed samples and bad rows of a run.db, one line each."""
 
     failed: list[str]
     bad: list[str]
 
 
 def _read_lists(run: Path, failed: int, bad_rows: int) -> _Lists:
-    """Return the lists of a run.db that has so many of each, up to `SHOWN`."""
+    """Return the lists of a run.db, given the number of each, up to `SHOWN`."""
     from coreeval.runs.status import read_bad_lines, read_failures
 
     failures = read_failures(run, most=SHOWN) if failed else []
@@ -130,7 +130,7 @@ def _next_line(now: "RunStatus") -> str:
 
 
 def _life(now: "RunStatus") -> Iterator[str]:
-    """Yield who works on the run, its speed and cost, and what it is waiting for."""
+    """Yield the run's process, its speed and cost, and its waits."""
     sign, pulse = now.sign, now.pulse
     if now.ended_at:
         until = "waiting since" if now.status == "waiting" else "ended"
@@ -153,7 +153,7 @@ def _life(now: "RunStatus") -> Iterator[str]:
 
 
 def _cache_lines(used: "Sequence[CacheUse]") -> Iterator[str]:
-    """Yield how much of each role's prompts the providers had cached; nothing if they had none."""
+    """Yield the cached share of each role's prompts; nothing if none were cached."""
     if any(one.cached_tokens for one in used):
         yield "prompt tokens from the providers' caches:"
         yield from (

@@ -1,6 +1,6 @@
-"""The story of one sample in words, for `coreeval trace`.
+"""The history of one sample in words, for `coreeval trace`.
 
-With the calls of a step: who was asked what, and what came back.
+Also prints the calls of a step: the model, its messages and its answer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def describe_trouble(call: "CallHistory") -> str:
-    """Return what went wrong with a call before its answer, and whether there was no answer."""
+    """Return the errors of a call before its answer, and whether there was no answer."""
     told = [f"sent again: {reason}" for reason in call.tries]
     told += [f"no answer: {call.error}"] if call.error else []
     return f"{call.role}: {'; '.join(told)}" if told else ""
@@ -58,7 +58,7 @@ def _call_heading(call: "CallHistory") -> str:
 
 
 def _block_lines(title: str, text: str) -> Iterator[str]:
-    """Yield a text line by line after a bar, so that no line passes for one of ours."""
+    """Yield a text line by line after a bar, so that no line looks like our own output."""
     yield f"    {title}"
     for line in text.splitlines():
         for part in wrap_text(line) or [""]:
@@ -68,7 +68,7 @@ def _block_lines(title: str, text: str) -> Iterator[str]:
 MOST_CHARACTERS = 3000
 """The most characters shown of a text, and of a piece of a difference."""
 PIECE_END = 200
-"""The characters shown at each end of a longer piece that is the same."""
+"""The characters shown at each end of a longer unchanged piece."""
 NEWS_SHOWN = 3
 """The most pieces of news shown of those offered to a sample."""
 EvidenceById = Mapping[str, "Evidence"]
@@ -77,7 +77,7 @@ EvidenceById = Mapping[str, "Evidence"]
 def show_story(
     story: "SampleHistory", offline_roles: list[str], *, as_json: bool, calls: bool
 ) -> None:
-    """Print a story as a document or in words, with prompts and answers if requested."""
+    """Print a history as a document or in words, with prompts and answers if requested."""
     from coreeval.runs.history import build_history_document
 
     document = build_history_document(story) | {"offline_roles": offline_roles}
@@ -88,7 +88,7 @@ def show_story(
 def story_lines(
     story: "SampleHistory", offline_roles: list[str], *, calls: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of a sample's story, from the original to its outcome."""
+    """Yield the lines of a sample's history, from the original to the outcome."""
     sample = story.sample
     display = find_display(sample.fields, sample.label_text)
     yield f"{one_line(sample.id)}   {display.label_title}: {one_line(sample.label_text)}"
@@ -126,7 +126,7 @@ def _end_lines(story: "SampleHistory") -> Iterator[str]:
 
 
 def _answer_lines(story: "SampleHistory") -> Iterator[str]:
-    """Yield what each target answered, a line for each arm and template."""
+    """Yield the targets' answers, one line for each arm and template."""
     for one in story.answers:
         ended = "refused" if one.right is None else "right" if one.right else "WRONG"
         template = f", template {one.template}" if one.template else ""
@@ -136,7 +136,7 @@ def _answer_lines(story: "SampleHistory") -> Iterator[str]:
 
 
 def _arm_lines(story: "SampleHistory", arm: "Arm", fields: Mapping[str, str]) -> Iterator[str]:
-    """Yield the texts of an arm, then what differs from the original in fields that are shown."""
+    """Yield the texts of an arm, then the differences from the original in the shown fields."""
     sample = story.sample
     display = find_display(sample.fields, sample.label_text)
     yield from text_lines(arm, _cut_texts(fields, sample.label_text))
@@ -152,7 +152,7 @@ def _arm_lines(story: "SampleHistory", arm: "Arm", fields: Mapping[str, str]) ->
 
 
 def _cut_texts(fields: Mapping[str, str], label: str) -> dict[str, str]:
-    """Return the texts by their titles, the beginning of those that are long."""
+    """Return the texts by title, with long ones cut."""
     return {
         title: text if len(text) <= MOST_CHARACTERS else _cut_text(text, MOST_CHARACTERS, 0)
         for title, text in title_fields(fields, label).items()
@@ -160,7 +160,7 @@ def _cut_texts(fields: Mapping[str, str], label: str) -> dict[str, str]:
 
 
 def _cut_piece(piece: "DiffPiece") -> "DiffPiece":
-    """Return a piece of a difference, both ends of one that is long."""
+    """Return a piece of a difference; of a long piece, only both ends."""
     if len(piece.text) <= MOST_CHARACTERS:
         return piece
     end = PIECE_END if piece.op == "same" else MOST_CHARACTERS // 2
@@ -168,7 +168,7 @@ def _cut_piece(piece: "DiffPiece") -> "DiffPiece":
 
 
 def _cut_text(text: str, begin: int, end: int) -> str:
-    """Return both ends of a text, and between them how much is left out."""
+    """Return both ends of a text, with the number of omitted characters between them."""
     left_out = f" [{len(text) - begin - end:,} characters more: --json] "
     return text[:begin] + left_out + text[len(text) - end :]
 

@@ -1,4 +1,4 @@
-"""`coreeval takedown`: finds and deletes what is kept of somebody who asks to be forgotten."""
+"""`coreeval takedown`: finds and deletes stored data about a person who asks to be forgotten."""
 
 import sys
 from collections.abc import Iterator, Sequence

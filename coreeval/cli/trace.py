@@ -1,6 +1,6 @@
-"""`coreeval trace`: what happened to each sample, step by step.
+"""`coreeval trace`: the history of each sample, step by step.
 
-Samples as a list in words, the story of one of them, or their stories as lines of JSON.
+Prints a list of samples, the history of one sample, or histories as JSON Lines.
 """
 
 import json
@@ -133,7 +133,7 @@ def list_lines(listing: Document, run: Path, offset: int, nothing: str) -> Itera
         listing: The `--json` output.
         run: The run.
         offset: The number of samples skipped before these.
-        nothing: What is said if no sample at all is listed.
+        nothing: The message if no sample is listed.
     """
     from coreeval.runs.target_answers import describe_right
 
@@ -163,13 +163,13 @@ def list_lines(listing: Document, run: Path, offset: int, nothing: str) -> Itera
 
 
 def _answered_arms(rows: Sequence[Document]) -> "list[Arm]":
-    """Return the first and the last arm that the list has columns for, if targets answered any."""
+    """Return the first and last arm with columns in the list, if targets answered any."""
     arms: list[Arm] = ["original", "updated"]
     return arms if any(row["targets"] for row in rows) else []
 
 
 def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool) -> None:
-    """Write stories as they are read, as one line of JSON each.
+    """Write histories as they are read, one line of JSON each.
 
     Raises:
         UsageError: the file cannot be written, or two outputs are to go to stdout.

@@ -1,4 +1,4 @@
-"""`coreeval validate`: everything that can be checked without spending."""
+"""`coreeval validate`: all checks that are free of charge."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

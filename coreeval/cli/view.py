@@ -23,7 +23,7 @@ PORT = 7317
 
 
 def _find_runs(places: list[Path] | None) -> list[Path] | None:
-    """Return the directories of runs; a bundle may be of a release, which stays as it is."""
+    """Return the directories of runs; for a bundle, a release is returned unchanged."""
     return places and [find_run_or_release(place) for place in places]
 
 
@@ -93,7 +93,7 @@ def view(
 
 
 def _write_bundle(places: list[Path], folder: Path, hide_texts: bool, as_json: bool) -> None:
-    """Write the bundle of a run or release, and say what is in it."""
+    """Write the bundle of a run or release, and describe its contents."""
     with require_extra("view", "coreeval view"), pause_garbage_collection():
         from coreeval.viewer.app import create_app
         from coreeval.viewer.bundle import plan_bundle, write_bundle
@@ -122,10 +122,10 @@ def _write_bundle(places: list[Path], folder: Path, hide_texts: bool, as_json: b
 
 
 def _workspace(runs: list[Path]) -> "Workspace | None":
-    """Return the workspace to show if no run is named.
+    """Return the workspace to show if no run is given.
 
     Raises:
-        RunStateError: a directory is not a run, or no workspace found.
+        RunStateError: a directory is not a run, or there is no workspace.
     """
     from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles, workspace_for

@@ -41,7 +41,7 @@ DryTrainingOption = Annotated[
 
 
 def weights_lines(document: dict[str, Any]) -> Iterator[str]:
-    """Yield which model is used and where, from a document of an estimate."""
+    """Yield the model and its device, from the document of an estimate."""
     from coreeval.tools.formatting import format_size
 
     said = document.get("study", document)
@@ -52,7 +52,7 @@ def weights_lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def time_line(times: dict[str, Any]) -> str:
-    """Return how long it takes, from the times of such a document."""
+    """Return the duration in words, from the times of such a document."""
     from coreeval.tools.formatting import format_expected_time
 
     low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))

@@ -74,7 +74,7 @@ class BatchSummary:
 
     @property
     def expected_usd(self) -> float | None:
-        """Return what the open batches may save, at the rate of those collected; None without."""
+        """Return the expected savings of open batches, at the rate of collected ones, if any."""
         done = sum(each.succeeded for each in self.batches if each.state == "collected")
         return self.saved_usd / done * self.open_calls if done else None
 

@@ -63,7 +63,7 @@ class _OwnFiles:
 
     @classmethod
     def of(cls, manifest: Manifest | None) -> "_OwnFiles":
-        """Return those of a run; without a manifest, of any run, except answers about series."""
+        """Return a run's patterns; without a manifest, any run's, except for series answers."""
         if manifest is None:
             return cls((*_ANY_RUN, *_REPLAY))
         asked = [*manifest.models.get("targets", ()), *_list_added(manifest)]

@@ -27,7 +27,7 @@ _TO_DO = {
 
 
 def explain_no_result(run: Path, manifest: "Manifest") -> str | None:
-    """Return why no sample was accepted, and what to do; None if some were, or the run goes on."""
+    """Return why no sample was accepted, and what to do; None if some were or it is not over."""
     counts = {name: count for name in OUTCOMES if (count := manifest.counts.get(name, 0))}
     if manifest.status != "complete" or not counts or "accepted" in counts:
         return None

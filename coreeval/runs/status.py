@@ -444,7 +444,7 @@ def _read_life_sign(beat: Json, now: Clock) -> LifeSign:
 
 
 def _pulse(beat: Json, age_s: float) -> ProgressSnapshot | None:
-    """Return what the process reported so many seconds ago; its workers are silent since then."""
+    """Return the process's last report, with its age added to the workers' silence."""
     told = json.loads(beat.get("pulse") or "null")
     if not told:
         return None
