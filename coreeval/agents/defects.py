@@ -1,4 +1,4 @@
-"""Defects of a text, each with where a retry should begin."""
+"""Defects of a text, each with the point at which a retry should begin."""
 
 from coreeval.schema import Defect
 

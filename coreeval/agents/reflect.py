@@ -183,7 +183,7 @@ def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
 
 
 def is_contrary(task: Task, sample: Sample, verdict: LabelVerdict) -> bool:
-    """Return whether a judge definitely gave an original another gold than the sample's.
+    """Return whether a judge definitely assigned an original another gold than the sample's.
 
     `unclear` is not definite, and neither is low confidence. A wrong answer to a question without a
     passage only shows that the judge does not know the answer.

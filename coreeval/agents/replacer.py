@@ -63,7 +63,7 @@ class PlannedReplacement(Value):
 
 
 class _Knowledge(Value):
-    """The content of the news, which comes before what is written from it."""
+    """The content of the news, which precedes the text written from it."""
 
     reason: str
     decision: Literal["use", "none_fits", "unsafe"]
@@ -86,7 +86,7 @@ class _Claims(Value):
 
 
 class PlanAnswer(_Changes, _Claims, _Knowledge, _Sketch):
-    """A plan by a model, which begins with a summary of the new text, to notice what is forced.
+    """A plan by a model, which begins with a summary of the new text, to reveal forced parts.
 
     A model answers in the order of the schema, in which the fields of the last base class come
     first.

@@ -137,7 +137,7 @@ class _Watch:
     ) -> None:
         self._timer.cancel()
         _watch.reset(self._token)
-        if self._is_over:  # the timeout is the cause, whatever the request raised
+        if self._is_over:  # the cause is the timeout
             raise requests.ReadTimeout(f"the response takes more than {self._most_s:g} s") from None
 
     def hold(self, opened: socket.socket) -> None:

@@ -46,7 +46,7 @@ def load_user_table(
 
     Raises:
         ConfigError: the file cannot be read, a row does not have the form described by `hint`, or
-            it contains what looks like a credential.
+            it seems to contain a credential.
     """
     try:
         raw = parse_yaml(read_text(path)) or {}
@@ -122,7 +122,7 @@ class Price(PriceConfig):
     as_of: date
     """The day on which the source stated the price."""
     source: str = Field(min_length=1)
-    """Where the price was published."""
+    """The source of the price."""
 
 
 def cost(price: PriceConfig, *, prompt: int, cached: int, written: int, completion: int) -> float:

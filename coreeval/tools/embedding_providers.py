@@ -37,7 +37,7 @@ class LangChainEmbeddings:
 
     Raises:
         ConfigError: LangChain or the provider's package is missing, the provider is unknown, or a
-            folder of weights names code of its own.
+            folder of weights contains its own code.
     """
 
     def __init__(self, name: str) -> None:

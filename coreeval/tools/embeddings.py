@@ -29,7 +29,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name, precise enough that equal names give equal vectors."""
+        """The model's name, precise enough that equal names mean equal vectors."""
         ...
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -129,7 +129,7 @@ class EmbeddingCache:
         """Return an array of shape (texts, dimensions), the same dimensions at each call.
 
         Raises:
-            ModelUnusable: the model's vectors have another size than those it gave before.
+            ModelUnusable: the size of the model's vectors differs from that of earlier ones.
         """
         if not texts:
             return np.zeros((0, self._size or 0), dtype=np.float32)

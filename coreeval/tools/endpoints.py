@@ -92,7 +92,7 @@ def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
             origin_of(env[HUB_VARIABLE])
     except ConfigError:
         raise UsageError(
-            "the address of the hub is not an http address",  # it may hold a password
+            "the address of the hub is not an http address",  # it may contain a password
             where=f"{HUB_VARIABLE}, in the environment or in .env",
             hint="unset it for https://huggingface.co, or give the address of another hub",
         ) from None
@@ -182,7 +182,7 @@ def _origin_in(variable: str, address: str) -> str:
     at = f"127.0.0.1{address}" if address.startswith(":") else address
     try:
         return origin_of(at if "://" in at else f"http://{at}")
-    except ConfigError:  # its message has the address, which may hold a password
+    except ConfigError:  # its message has the address, which may contain a password
         raise ConfigError(
             "the address of the embeddings is not an http address",
             where=f"{variable}, in the environment or in .env",
@@ -249,7 +249,7 @@ def refuse_untrusted(
     Args:
         pairs: The variables and the origins that they would be sent to.
         trusted: The pairs that were accepted.
-        record: The file that stores accepted pairs; None if no person can be asked.
+        record: The file that stores accepted pairs; None if the user cannot be asked.
 
     Raises:
         UntrustedEndpoint: a pair is not among the trusted ones.

@@ -113,7 +113,7 @@ def asks_to_hide(value: str) -> bool:
 
 
 def address_of_hook(variable: str, folder: Path) -> str:
-    """Return the address of a webhook from the environment, or else from a folder's `.env`.
+    """Return the address of a webhook from the environment, or otherwise from a folder's `.env`.
 
     Raises:
         ConfigError: the file cannot be read.

@@ -18,7 +18,7 @@ _NARROW: Final = "\N{NARROW NO-BREAK SPACE}"
 
 
 class Estimated(Protocol):
-    """A number with the ends of its interval; each is None or nan where it is undefined."""
+    """A number with the ends of its interval; each is None or nan if it is undefined."""
 
     @property
     def estimate(self) -> float | None:
@@ -75,7 +75,7 @@ def plural(number: float, name: str, names: str = "") -> str:
 
 
 def format_quantity(number: float, name: str, names: str = "") -> str:
-    """Format a count with what it counts: `1 sample`, `1,200 samples`, `0 entries`."""
+    """Format a count with its unit: `1 sample`, `1,200 samples`, `0 entries`."""
     return f"{number:,.0f} {plural(number, name, names)}"
 
 

@@ -192,7 +192,7 @@ def _resource(named: Mapping[str, str]) -> Resource:
 
 
 def _is_stated(value: object) -> bool:
-    """Return whether a value is not the name that OpenTelemetry gives to an unnamed service."""
+    """Return whether a value is not OpenTelemetry's name for an unnamed service."""
     return not str(value).startswith("unknown_service")
 
 

@@ -82,7 +82,7 @@ class Plugin:
 
     @contextmanager
     def guard(self, what: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-        """Raise PluginFailed if the block, which calls the plugin, raises an error of its own.
+        """Raise PluginFailed if the block, which calls the plugin, raises any other error.
 
         Args:
             what: What the plugin should do.

@@ -14,7 +14,7 @@ choice)."""
 
 
 class TextScores(Value):
-    """A model's scores of a text's tokens; a first token without a score is left out."""
+    """A model's scores of a text's tokens; a first token without a score is omitted."""
 
     logprobs: tuple[float, ...]
     """The natural log-probability of each token given those before it."""

@@ -149,7 +149,7 @@ _CHANGING: Final = ("day", "week", "month", "quarter", "year")
 _UNCLEAR: Final = ("in", "pa", "mo", "ly")
 """Spellings that are also other words; so are all single letters."""
 _SCALES: Final = ("m", "mm", "t", "k", "b")
-"""Spellings that may stand for a scale such as million."""
+"""Spellings that may mean a scale such as million."""
 
 
 def _iter_spellings() -> Iterator[tuple[str, str, str]]:
@@ -227,7 +227,7 @@ def name_unit(text: str) -> str:
 
 
 def read_unit_at(text: str, position: int) -> tuple[str, int]:
-    """Return the name of the unit at a position in a text, and where it ends; "" if there is none.
+    """Return the name and end of the unit at a position in a text; "" if there is none.
 
     A space or a hyphen may precede it. A single letter, such as m, is not a unit.
     """

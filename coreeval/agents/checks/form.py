@@ -377,7 +377,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 def restore_spacing(task: Task, text: str) -> str:
     """Return a text spaced like the task's texts, on one line unless their kind has several.
 
-    Tokenised tasks separate punctuation and what follows an apostrophe (`the nation 's`); the
+    Tokenised tasks separate punctuation and the text after an apostrophe (`the nation 's`); the
     exporter adds the trailing space of tweets, because the loaders strip it.
     """
     if not item_kind(task).keeps_lines:

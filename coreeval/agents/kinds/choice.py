@@ -31,7 +31,7 @@ was larger (own choice)."""
 _FEWEST_CHARACTERS: Final = 12
 """The least length of a right option that can be a cue (own choice)."""
 _FEWEST_OPTIONS: Final = 3
-"""The least number of options among which one can stand out."""
+"""The fewest options among which one can stand out."""
 _CATCH_ALL: Final = re.compile(
     r"\b(?:all|none|both|neither) of (?:the|these|them)\b", re.IGNORECASE
 )
@@ -155,7 +155,7 @@ def check_stem(item: WrittenItem) -> Iterator[Defect]:
 def check_right_option(item: WrittenItem) -> Iterator[Defect]:
     """Yield a defect for each number and name of the right option that is not in the news.
 
-    The right option of a negated question is not in the news.
+    Negated questions are not checked, since the news does not confirm their right options.
     """
     if is_negated(item.fields[QUESTION]):
         return

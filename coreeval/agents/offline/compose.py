@@ -253,7 +253,7 @@ class OfflineComposer:
         return write_tweets(self.task, request, proper, self.seed)
 
     def _fits(self, request: CompositionRequest, fields: Fields) -> bool:
-        """Return whether every field has about the original's length: the cheapest check."""
+        """Return whether all fields have about the original's length: the cheapest check."""
         limits = thresholds_of(self.task)
         for name, text in fields.items():
             old, new = len(split_tokens(request.sample.fields[name])), len(split_tokens(text))

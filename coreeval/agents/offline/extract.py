@@ -91,7 +91,7 @@ def _lacks_subject(clause: str) -> bool:
 
 
 def _find_punchline(text: str) -> list[str]:
-    """Return a short last clause in the author's voice, where irony without a cue mostly occurs."""
+    """Return a short last clause in the author's voice, the usual place of irony without a cue."""
     parts = split_segments(text)
     bare = strip_edges(parts[-1].text) if len(parts) > 1 else ""
     short = len(split_tokens(bare)) <= _CLAUSE_WORDS[0]

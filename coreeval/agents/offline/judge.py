@@ -263,7 +263,7 @@ class TextJudge:
         cues: Mapping[str, Sequence[str]],
         learned: Mapping[str, float],
     ) -> LabelVerdict:
-        """Return the verdict of label scores, cues by label, and scores of the classifier alone."""
+        """Return the verdict of label scores, cues by label, and scores of only the classifier."""
         (best, first), (_, second) = sorted(scores.items(), key=lambda pair: -pair[1])[:2]
         lead, cue = first - second, ", ".join(cues.get(best, ()))
         plain = next((name for name in scores if cues and name not in cues), None)

@@ -72,7 +72,7 @@ def list_program_numbers(program: str) -> list[str]:
     """Return the numbers that a program takes from its context, as written.
 
     Raises:
-        ProgramError: it is no program.
+        ProgramError: it is not a program.
     """
     steps = (step for step in parse_program(program) if step[0] not in _OF_ROWS)
     return [each for step in steps for each in step[1:] if _NUMBER.fullmatch(each)]
@@ -163,12 +163,12 @@ _DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*|\.\d+")
 
 
 def find_foreign_numbers(program: str, context: str) -> list[str]:
-    """Return the numbers of a program that its context lacks, regardless of signs and scales.
+    """Return the numbers of a program that its context lacks, ignoring signs and scales.
 
     Decimal commas are also recognised: programs are in English notation, but contexts may not be.
 
     Raises:
-        ProgramError: it is no program.
+        ProgramError: it is not a program.
     """
     stated = set[float]()
     for written in _DIGITS.findall(context):

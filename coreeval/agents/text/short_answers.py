@@ -90,7 +90,7 @@ def _list_parts(text: str, language: str) -> set[str]:
 
 
 def has_answer(text: str, answer: str) -> bool:
-    """Return whether a text contains an answer, as whole words where its script has spaces."""
+    """Return whether a text contains an answer, as whole words if its script has spaces."""
     if UNSPACED.search(answer):
         return normalise(answer).casefold() in normalise(text).casefold()
     return has_span(text, answer)

@@ -1,7 +1,7 @@
 """Gets texts of articles from all sources in turn: cache, files, CC-NEWS, and the page itself.
 
-The rest of CoreEval uses `open_articles`. Bodies are stored in a private cache, which expires and
-which `coreeval takedown` searches; they are not part of runs or releases.
+Other modules use `open_articles`. Bodies are stored in a private cache, which expires and which
+`coreeval takedown` searches; they are not part of runs or releases.
 """
 
 import asyncio

@@ -135,7 +135,7 @@ def measure_coverage(
     source: int | None = None,
     language: str = ENGLISH,
 ) -> Coverage:
-    """Return what a window contains at a precision, and which days have nothing."""
+    """Return the coverage of a window at a precision, including days without articles."""
     found = select_times(articles, worst, window, source, language)
     if not len(found):
         return Coverage(articles=0, gaps=_day_gaps(window, []))

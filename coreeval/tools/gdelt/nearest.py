@@ -1,4 +1,4 @@
-"""Finds news similar to a text in meaning, whatever its words.
+"""Finds news similar to a text in meaning, regardless of its words.
 
 A search by words finds "fires" for "fired", but not a server outage for a game that does not
 download. So the headlines of a store are embedded too, each once: the embedder's cache stores the
@@ -42,7 +42,7 @@ class NearestNews:
                 all; it returns whether to continue.
 
         Raises:
-            ModelUnusable: the embedder gave no vectors.
+            ModelUnusable: the embedder did not return vectors.
         """
         done, total = sum(map(len, self._vectors)), len(self._articles)
         while done < total:
@@ -59,7 +59,7 @@ class NearestNews:
         """Return up to `most` articles and their cosines with a text, nearest first.
 
         Raises:
-            ModelUnusable: the embedder gave no vector.
+            ModelUnusable: the embedder did not return a vector.
         """
         if not self._vectors:
             return []

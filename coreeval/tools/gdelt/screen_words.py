@@ -21,7 +21,7 @@ class ScreenWords(NamedTuple):
 
     titles: Mapping[ScreenRule, str]
     named: Mapping[ScreenRule, str]
-    """Rules that apply where a person may be named."""
+    """Rules that apply if a person may be named."""
 
 
 def _words(pattern: str) -> str:

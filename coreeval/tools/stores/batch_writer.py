@@ -177,7 +177,7 @@ class BatchWriter:
     def _commit(self, batch: "list[_Job]") -> None:
         """Commit a batch; if it fails, commit each job alone so that only the bad one fails.
 
-        If nobody waits for the bad job, the jobs after it must not be stored without it.
+        If no caller waits for the bad job, later jobs must not be stored without it.
         """
         if self._broken:
             for job in batch:

@@ -62,7 +62,7 @@ class CallRecord:
 
 
 def canonical_json(value: Json) -> str:
-    """Return JSON that is the same for equal values, whatever the order of their keys."""
+    """Return JSON that is the same for equal values, in any order of their keys."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # lone surrogates, and numbers of more than 64 bits

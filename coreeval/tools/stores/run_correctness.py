@@ -62,7 +62,7 @@ _IS_RIGHT = """coalesce({row}."right", {row}.answer = s.label_text)"""
 
 
 def _count(row: str, sign: str = "") -> list[str]:
-    """Return expressions for what an answer adds to each count, for a sample `s`."""
+    """Return expressions for an answer's increment of each count, for a sample `s`."""
     right = _IS_RIGHT.format(row=row)
     return [
         f"CASE WHEN {row}.source = '{arm}' AND {row}.kind <> 'refused' AND {test} "

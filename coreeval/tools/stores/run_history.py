@@ -145,7 +145,7 @@ class RunHistory:
         return dict(self._file.tuples(query))
 
     def call_keys(self) -> list[str]:
-        """Return the keys of all calls that the run used, whoever paid for them."""
+        """Return the keys of all calls that the run used, including those paid for by others."""
         query = select(t.calls.c.key).distinct().order_by(t.calls.c.key)
         return [key for (key,) in self._file.tuples(query)]
 

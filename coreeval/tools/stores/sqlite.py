@@ -152,7 +152,7 @@ def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str =
         engine: The database.
         schema: Its tables.
         what: The name to show to users.
-        repair: What users can do if it is damaged.
+        repair: Advice for users if it is damaged.
 
     Raises:
         RunCorrupt: the file is not a database, is damaged, or no steps lead from its version.

@@ -19,7 +19,7 @@ from coreeval.tools.gdelt.rows import Article, host_of, parse_stamp
 
 Row = Mapping[str, object]
 _KINDS: dict[str, EntityType] = {"1": "person", "2": "organisation", "3": "place", "4": "other"}
-"""The type of each list of names, by the number that the statement gives it."""
+"""The type of each list of names, by its number in the statement."""
 
 
 class OddRow(Exception):

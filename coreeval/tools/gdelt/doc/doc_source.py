@@ -164,7 +164,7 @@ NOT_EXACT = (
 def describe_fetch(
     tally: FetchTally, *, shut_until: float | None, gaps: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield notes on what failed or was left out; nothing if all went well."""
+    """Yield notes on failures and omissions; nothing if all went well."""
     if gaps:
         yield f"DOC 2.0 contains no news for {', '.join(gaps)}."
     alone = _pause_note(shut_until)
@@ -204,7 +204,7 @@ def _rejection_notes(tally: FetchTally) -> Iterator[str]:
 
 
 def less_certain_note(count: int, precision: Precision) -> str:
-    """Return a note on what a less certain publication time would add."""
+    """Return a note on the articles that a less certain publication time would add."""
     articles = (
         "1 matching article of DOC 2.0 was"
         if count == 1

@@ -80,7 +80,7 @@ class RequestThrottle:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
     """Returns a number from 0 to 1; pauses are up to a tenth longer, so that processes do not
-    return at once."""
+    resume simultaneously."""
 
     async def turn(self, left_s: float) -> bool:
         """Wait for a turn and take it; return False immediately if there is none in the time left.

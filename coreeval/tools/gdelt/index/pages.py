@@ -110,7 +110,7 @@ _PYTHON: dict[str, tuple[Callable[..., Any], list[Any], str]] = {
 EXACT, BY_URL, BY_CLUSTER, BY_CRAWL = range(4)
 """Positions in `PRECISIONS`, best first."""
 
-# Neighbouring days are only compared: long columns that this does not need are left out.
+# Neighbouring days are only compared: long columns that this does not need are omitted.
 _ROWS = """
 CREATE TABLE rows AS
 WITH read AS (

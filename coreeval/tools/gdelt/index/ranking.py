@@ -78,7 +78,7 @@ def rank_leading(view: StoreView) -> ArticleNumbers:
     columns = view.articles
     shown = shown[np.lexsort((shown, -columns.published[shown], -columns.prior[shown]))]
     story = columns.story[shown].astype(np.int64)
-    story[story == 0] = -1 - shown[story == 0]  # a story of its own
+    story[story == 0] = -1 - shown[story == 0]  # a separate story
     first = np.sort(np.unique(story, return_index=True)[1])
     leading: ArticleNumbers = shown[first]
     return leading

@@ -46,7 +46,7 @@ class StoreStats(Value):
     fingerprint: str
     files: tuple[FileRead, ...]
     ignored: dict[str, str] = {}
-    """The files in the folder without articles, and the reasons that they were left out."""
+    """The files in the folder without articles, and the reasons that they were skipped."""
     rows: int
     bad: dict[str, int] = {}
     duplicates: int
@@ -323,7 +323,7 @@ def list_files_read(database: sqlite3.Connection) -> list[FileRead]:
 
 
 def list_ignored_files(database: sqlite3.Connection) -> dict[str, str]:
-    """Return the files without articles, and the reasons that they were left out."""
+    """Return the files without articles, and the reasons that they were skipped."""
     return dict(database.execute("SELECT name, reason FROM ignored ORDER BY name"))
 
 

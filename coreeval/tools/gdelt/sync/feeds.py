@@ -173,7 +173,7 @@ def _signals_feed(head: Sequence[bytes]) -> Feed | None:
 
 
 def _has_digits(row: Sequence[bytes], width: int, places: Sequence[int]) -> bool:
-    """Return whether a row has all its columns, and digits where they are required."""
+    """Return whether a row has all its columns, with digits in those that require them."""
     return len(row) == width and all(row[place].isdigit() for place in places)
 
 

@@ -162,7 +162,7 @@ class IntakeCounts:
     known: int = 0
     """The number of files whose content was read before."""
     ignored: dict[str, str] = field(default_factory=dict)
-    """The files that were left out, and the reasons."""
+    """The files that were skipped, and the reasons."""
     size: int = 0
     """The number of bytes of the files that were read."""
     copies: dict[Feed, list[int]] = field(default_factory=dict)

@@ -88,7 +88,7 @@ ignored_table = Table(
     Column("name", String, primary_key=True),
     Column("reason", Text, nullable=False),
 )
-"""The files in a folder that were left out, and the reasons."""
+"""The files in a folder that were skipped, and the reasons."""
 Index("files_by_md5", files_table.c.md5)
 
 
@@ -264,7 +264,7 @@ class StoreLedger:
         return [BatchRange(**row) for row in self._rows(query)]
 
     def list_ignored_files(self) -> dict[str, str]:
-        """Return the files that were left out, and the reasons."""
+        """Return the files that were skipped, and the reasons."""
         found = self._rows(select(ignored_table).order_by(ignored_table.c.name))
         return {row["name"]: row["reason"] for row in found}
 
