@@ -121,7 +121,7 @@ def make_release(
         parent: The release to follow; `latest` is the one that the run was made from, or else the
             latest with the same name. None for none.
         snippets: Whether provenance quotes the news.
-        takedown: A list to use in place of the one that the run's config names.
+        takedown: A list that replaces the one in the run's config.
         require_review: Whether a person must first decide about all listed samples.
         gates: Limits that the release must meet before it gets its name.
         allow_empty_arm: Whether to make the release even if no sample has a new text.

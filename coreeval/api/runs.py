@@ -191,7 +191,7 @@ def load_run(run: RunLike = "latest") -> Run:
 
     Raises:
         RunStateError: there is no such run, or its manifest is damaged.
-        UsageError: the word stands for several runs.
+        UsageError: several runs match the word.
     """
     folder = find_run(run)
     return Run(run_dir=folder, manifest=read_manifest(RunFiles(folder).manifest))

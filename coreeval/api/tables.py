@@ -304,7 +304,7 @@ class CommandResult(Result):
     """The result of a command: the document that it prints with `--json`, and its main table."""
 
     def __init__(self, document: Mapping[str, object], summary: str, table: Table) -> None:
-        """Take the document, a one-line summary, and the main table."""
+        """Store the document, a one-line summary, and the main table."""
         self._document = cast("Mapping[str, JsonValue]", document)
         self._summary, self._table = summary, table
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 """The most problems and disagreements listed; `--json` has them all."""
 TEXT = 100
-"""The most characters of a text shown beside a disagreement."""
+"""The most characters shown of a text in a disagreement."""
 TROUBLE = {
     "unknown_item": "rows with items that the key does not contain",
     "no_rater": "rows without a rater's name",

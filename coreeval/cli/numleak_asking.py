@@ -173,7 +173,7 @@ def _make_input(
 
 
 def _signals(asking: AuditRequest, plan: "NumleakPlan") -> list[Signal]:
-    """Return the signals of config and options, after checking that each has dates in common."""
+    """Return the signals of config and options after checking that each has common dates."""
     signals = [*plan.signals, *read_signals(asking.signals)]
     require_common_dates(signals, plan.asked_dates)
     return signals

@@ -3,7 +3,7 @@
 There are two rules; one match is enough. They are applied to plain data, before anything else.
 
 1. A key named like a credential: its last word is `password`, `secret`, `authorization`, `cookie`,
-   `credentials`, `token`, `key` or the like, and it holds a text or a number. Names that models
+   `credentials`, `token`, `key` or the like, and its value is a text or a number. Names that models
    and caches use otherwise, such as `eos_token` and `prompt_cache_key`, pass.
 2. A text shaped like a credential, under any key: the prefixes of well-known providers, a JSON web
    token, a private key, `Bearer …` or `Basic …`, a URL with a password or with a query parameter

@@ -164,7 +164,7 @@ class KnowledgeConfig(Section):
     """The sources of news."""
 
     backends: Annotated[tuple[BackendName, ...], Field(min_length=1)] = ("local",)
-    """The backends in order; a query without results goes on to the next: `local`
+    """The backends in order; a query without results is passed to the next one: `local`
     (docs/knowledge.md), `bigquery` (docs/bigquery.md), `doc` (docs/doc_api.md), or one from a
     plugin, written `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str | None = None

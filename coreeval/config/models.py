@@ -58,7 +58,7 @@ def _check_variable_name(name: str) -> str:
 PlainUrl = Annotated[str, AfterValidator(_check_plain_url)]
 """A URL without user, password or query."""
 VariableName = Annotated[str, AfterValidator(_check_variable_name)]
-"""The name of an environment variable that holds a secret."""
+"""The name of an environment variable with a secret."""
 
 
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
@@ -172,14 +172,14 @@ class ModelConfig(Section):
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """The time limit of one request, in seconds."""
     api_key_env: VariableName | None = None
-    """The name of the environment variable that holds the key. None: the provider's, such as
+    """The name of the environment variable with the key. None: the provider's, such as
     `OPENAI_API_KEY`."""
     ca_file: str | None = None
     """A PEM file with the only certificate authorities that are trusted for the endpoint. None: the
     system's."""
     price: PriceConfig | None = None
-    """Overrides the built-in price and the one in `run.prices`, wherever the config names the model
-    with the same `base_url`."""
+    """Overrides the built-in price and the one in `run.prices` for all uses of the model with the
+    same `base_url` in the config."""
     max_in_flight: Count | None = None
     """The most simultaneous requests. None: `run.concurrency`."""
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
@@ -225,7 +225,7 @@ class ModelConfig(Section):
 
     @property
     def key_variable(self) -> str:
-        """Return the variable that holds the key: the provider's own if none is named."""
+        """Return the variable with the key; by default the provider's own."""
         return self.api_key_env or f"{self.provider.upper()}_API_KEY"
 
     @property

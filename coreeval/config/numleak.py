@@ -26,7 +26,7 @@ class LeakConfig(Section):
     until: Annotated[int, Field(ge=1, le=9999)] | None = None
     """The last year of the early era. None: the early era is the first 15 % of the series."""
     early: CountOrZero = 30
-    """The number of early dates asked for value and sentiment, wherever `period` lies: 0, or at
+    """The number of early dates asked for value and sentiment, independent of `period`: 0, or at
     least 5."""
     scrambled: CountOrZero = 30
     """The number of dates whose figures are shown under their own dates and under other dates: 0,

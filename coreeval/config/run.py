@@ -107,7 +107,7 @@ _UNIT_S: Final = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class BatchConfig(Section):
-    """What is asked through the providers' batch APIs, and how long that may take."""
+    """The calls sent through the providers' batch APIs, and their time limit."""
 
     models: tuple[str, ...] = ()
     """The models to ask through batches, roles and targets, as the config spells them. Empty: all
@@ -159,7 +159,7 @@ class RunConfig(Section):
     """`true` or a mapping: calls wait for the providers' batch APIs, at half the list price
     (docs/batches.md). None: each call is sent at once."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    """The most times that a sample is composed."""
+    """How often a sample is composed at most."""
     pipeline: Pipeline = "full"
     """`full`: every role makes its own call. `lean`: the extractor also rewords, and the replacer
     also writes the text (docs/pipeline.md)."""

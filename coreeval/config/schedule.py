@@ -275,7 +275,7 @@ class HookConfig(Section):
     command: Annotated[str, Field(min_length=1)] | None = None
     """Run by `/bin/sh` in the config's folder, with the event in `COREEVAL_…` variables."""
     webhook_env: VariableName | None = None
-    """Instead of a command: the name of the environment variable that holds the address that takes
+    """Instead of a command: the name of the environment variable with the address that takes
     JSON."""
     tries: Annotated[int, Field(ge=1, le=10)] = 3
     """The most tries, with pauses of 1, 2, 4 … seconds."""
@@ -328,7 +328,7 @@ class ScheduleConfig(Section):
     `%Y-%m-%dT%H%M%z` that distinguishes all times."""
     stale_after: Annotated[str, AfterValidator(lambda stated: str(parse_age(stated)))] | None = None
     """Reuse samples of the last release whose evidence is younger than this, such as `90d`. None:
-    all samples are made anew."""
+    no samples are reused."""
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.05
     """The largest share of failed samples that a release may have. Our choice: a release is final,
     so it should not have gaps from a model outage."""

@@ -25,7 +25,7 @@ from coreeval.tools.workspace import RunFiles
 
 @dataclass(frozen=True, kw_only=True)
 class SheetScores:
-    """Scores of rating sheets, and the file that holds them."""
+    """Scores of rating sheets, and their file."""
 
     annotation: Annotation
     path: Path
@@ -109,7 +109,7 @@ def _run_name(place: Path) -> str:
 
 
 def _list_sheets(given: Sequence[Path]) -> list[Path]:
-    """Return the sheets to read; a folder stands for the sheets in it and in its `for-raters`."""
+    """Return the sheets to read; a folder means the sheets in it and in its `for-raters`."""
     found = [sheet for path in given for sheet in (_files_in(path) if path.is_dir() else [path])]
     if not found:
         raise UsageError(

@@ -49,8 +49,8 @@ def load_pool(material: Material, originals: Path | None) -> list[RatingCandidat
 
     Args:
         material: The run or the release.
-        originals: The benchmark, if the release may not redistribute its texts; None to look where
-            its config says.
+        originals: The benchmark, if the release may not redistribute its texts; None for the path
+            in its config.
 
     Raises:
         UsageError: the originals are missing.

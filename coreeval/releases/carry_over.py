@@ -78,8 +78,8 @@ class CarryOver:
     def keep_again(self, ended: SampleResult, newest: datetime | None) -> ReleaseSample | None:
         """Return a sample with old evidence as released if its renewal found nothing newer.
 
-        A sample that a new target may know is not put back, because its evidence predates the
-        cutoff. Call this for samples in the benchmark's order.
+        A sample that a new target may know is not kept, because its evidence predates the cutoff.
+        Call this for samples in the benchmark's order.
 
         Args:
             ended: How the renewal ended; only an accepted sample, or one without news, can have
@@ -266,7 +266,7 @@ def _excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
 
 
 def _replaced_fact(fact: FactRow) -> ReplacedFact:
-    """Return a fact from provenance, with an empty quote because provenance does not hold it."""
+    """Return a fact from provenance, without its quote, which provenance does not contain."""
     before = Triple(head=fact.before_head, relation=fact.before_relation, tail=fact.before_tail)
     after = Triple(head=fact.after_head, relation=fact.after_relation, tail=fact.after_tail)
     return ReplacedFact(

@@ -274,7 +274,7 @@ def _manifest(
 
 
 def _still_stale(made_of: ReleaseSources, samples: Iterator[SampleRow]) -> int | None:
-    """Count the samples that were due for renewal but still rest on old evidence."""
+    """Count the samples that were due for renewal but still use old evidence."""
     followed, parent = made_of.run.parent, made_of.parent
     same = followed and parent and followed.digest == parent.digest
     # without the release that the run follows, it is not known which targets were new
@@ -328,7 +328,7 @@ def make_release(
         parent: The release to follow; `latest` is the one that the run was made from, or else the
             latest with the same name.
         snippets: Whether provenance quotes the news.
-        takedown: A list to use in place of the one that the run's config names.
+        takedown: A list that replaces the one in the run's config.
         require_review: Whether a person must first decide about all listed samples.
         gates: Limits that the release must meet before it gets its name.
         allow_empty_arm: Whether to make the release even if no sample has a new text.
@@ -340,7 +340,7 @@ def make_release(
             but the run names the workspace to write into.
         ReviewOpen: a person has yet to decide about samples.
         GateNotMet: a limit is not met, or no sample has a new text; nothing is left behind.
-        RunLocked: another process works on the run, or makes a release in the same folder.
+        RunLocked: another process is using the run, or is making a release in the same folder.
         RunError: the release cannot be written; nothing is left under its name.
     """
     _check_version(version)

@@ -14,7 +14,7 @@ def find_run_or_release(given: Path | str) -> Path:
 
     Raises:
         RunStateError: neither exists.
-        UsageError: the word stands for several runs, or for a file.
+        UsageError: the word is ambiguous, or is a file.
     """
     place = Path(given)
     return place if (place / MANIFEST).exists() else find_run_folder(given, what="run or release")

@@ -211,7 +211,7 @@ def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
 
 
 def _place(child: Path, parent: ParentRelease) -> Path | None:
-    """Return the directory of a parent: its recorded place, otherwise beside its child."""
+    """Return the directory of a parent: its recorded path, otherwise one next to its child."""
     places = [(child.resolve() / parent.path).resolve()] if parent.path else []
     places.append(child.resolve().parent / parent.version)
     return next((place for place in places if is_plain_file(place, MANIFEST)), None)

@@ -40,7 +40,7 @@ def write_arms(
     Args:
         store: The run's store.
         task: Names the text fields and the labels.
-        folder: The folder that holds the arms' folders.
+        folder: The folder for the arms' folders.
         split: The prefix of the file names.
         on_reject: The substitute for a rejected sample in the updated arm.
         without: The samples to leave out of each arm; provenance follows the updated arm.

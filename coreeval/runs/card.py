@@ -225,7 +225,7 @@ def write_card(
     *,
     comparability: Comparability | None = None,
 ) -> None:
-    """Write the dataset card to the folder that holds the arms."""
+    """Write the dataset card to the folder of the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms, task)
     told = dump_front_matter(head).strip()

@@ -53,7 +53,7 @@ def has_manifest(folder: Path) -> bool:
 def find_run(word: str, workspace: Workspace, *, what: str = "run") -> Path:
     """Return the directory of the run with a name.
 
-    A path that exists but is not a run's is returned only if the word names no run.
+    An existing path that is not a run's is returned only if no run has this name.
 
     Args:
         word: A path, an id, the beginning of a start, a benchmark's name or `latest`.

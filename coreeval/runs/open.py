@@ -21,7 +21,7 @@ from coreeval.tools.workspace import RunFiles, Workspace, command
 
 
 class RunReader(NamedTuple):
-    """The data from which a run is read."""
+    """The sources for reading a run."""
 
     files: RunFiles
     manifest: Manifest

@@ -38,7 +38,7 @@ STOP_SIGNALS = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class HookEvent:
-    """What a hook receives: the body of a webhook, or the variables of a command."""
+    """The data for a hook: the body of a webhook, or the variables of a command."""
 
     outcome: str
     """`released`, `failed` or `gate`."""

@@ -352,7 +352,7 @@ def refuse_duplicates(plans: Iterable[SchedulePlan]) -> None:
 
 
 SHOWN_PERIODS = 5
-"""The number of coming periods to show."""
+"""The number of future periods to show."""
 
 
 @dataclass(frozen=True, kw_only=True)

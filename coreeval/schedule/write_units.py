@@ -64,7 +64,7 @@ def _lock_crontab() -> Iterator[None]:
 
     Raises:
         RunLocked: another install holds it.
-        RunError: the file of the lock cannot be made.
+        RunError: the lock file cannot be created.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coreeval"
     lock = folder / "crontab.lock"

@@ -20,7 +20,7 @@ from coreeval.viewer.results import TargetResult, find_task_change
 MOST_SIDES = 12
 """The most columns of a page; for a benchmark, its newest releases."""
 WIDTH, HEIGHT, MARGIN, FOOT = 720, 280, 70, 36
-"""The size of the picture, and the space beside and below its points."""
+"""The size of the picture, and the margins beside and below its points."""
 SHIFT, MAX_SHIFT = 9, 24
 """The space between the points of two targets, and the most distance from their side's position."""
 

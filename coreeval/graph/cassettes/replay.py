@@ -44,12 +44,12 @@ from coreeval.tools.files import write_text
 from coreeval.tools.workspace import RunFiles, Workspace
 
 FOLDER = "cassette"
-"""Folder in the run's directory that holds the cassette's files."""
+"""The folder in the run's directory with the cassette's files."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepFailure:
-    """A step that failed, for example because the cassette lacks something."""
+    """A failed step, for example because the cassette lacks something."""
 
     stage: CassettePass
     sample: str

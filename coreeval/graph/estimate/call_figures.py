@@ -77,7 +77,8 @@ _ANSWERS: Mapping[str, Range] = {
     "utility_judge": between(20, 45, 120),
     "paraphraser": between(80, 300, 1500),
 }
-"""Tokens per answer, by role; of a target `target_KIND` if the kind of task asks for more."""
+"""Tokens per answer, by role; `target_KIND` for targets if the kind of task needs longer
+answers."""
 _NO_REASONING = {None, "none", "minimal"}
 
 

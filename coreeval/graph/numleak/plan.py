@@ -68,7 +68,7 @@ def open_series_set(asked: NumleakConfig, *, base: Path, cache: Path) -> SeriesS
         cache: Folder where fetched files are kept.
 
     Raises:
-        ConfigError: a series does not exist or is named twice, or a file is of another series.
+        ConfigError: a series does not exist or is named twice, or a file belongs to another series.
         DatasetError: a file is missing, cannot be fetched, or has no values.
     """
     files = {name: base / path for name, path in asked.files.items()}

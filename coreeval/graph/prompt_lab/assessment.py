@@ -45,7 +45,7 @@ class Assessment:
 
 
 def assess_answer(situation: RoleInput, answer: Value, said: str, setup: Setup) -> Assessment:
-    """Check a role's answer as the graph would.
+    """Check a role's answer like the graph.
 
     Args:
         situation: The input of the role.
@@ -109,7 +109,7 @@ def _assess_extraction(case: _AnswerCase, answer: Extraction) -> Assessment:
 
 
 def _iter_absent(raw: Extraction, fields: Fields) -> Iterator[CheckFinding]:
-    """Yield a finding for each span that was copied incorrectly; the role moves or drops it."""
+    """Yield a finding for each incorrectly copied span, which the role moves or drops."""
     spans: list[Entity | Lock] = [*raw.entities, *raw.locked]
     for one in spans:
         if find_span(fields.get(one.field, ""), one.span) is None:
@@ -176,7 +176,7 @@ def _assess_label(case: _AnswerCase, answer: LabelVerdict) -> Assessment:
 
 
 def assess_facts(asked: FactQuestion, verdict: FactVerdict) -> Assessment:
-    """Return the assessment of a facts verdict, without regard to where a retry would go."""
+    """Return the assessment of a facts verdict, regardless of a retry's first role."""
     no_plan = Plan(decision="use")
     defects = reflect.find_fact_defects(asked, asked.fields, verdict, no_plan)
     claims = [one for one in verdict.statements if one.supported != "not_needed"]

@@ -48,7 +48,7 @@ class PromptLab:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleInputs:
-    """The inputs of a role on the chosen samples, and who made them."""
+    """The inputs of a role for the chosen samples, and their source."""
 
     found: tuple[RoleInput, ...]
     missed: tuple[SkippedSample, ...]

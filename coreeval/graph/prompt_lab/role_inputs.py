@@ -67,7 +67,7 @@ class RoleInput:
     calls: tuple[CallRow, ...] = ()
     """The model calls of the recorded step that the input is from."""
     player: type[LLMRole]
-    """The class by which a model plays the role."""
+    """The class with which a model plays the role."""
 
     @property
     def prompt_name(self) -> PromptName:

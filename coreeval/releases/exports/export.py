@@ -128,7 +128,7 @@ def export(source: Path, *, to: str, out: Path) -> ExportResult:
     """Write a run or a release as files for another tool.
 
     Args:
-        source: Directory of a run that has ended, or of a release.
+        source: The directory of a finished run, or of a release.
         to: A name of `FORMATS`, or a plugin: `plugin:NAME` or `module:Class`.
         out: An empty or new folder; it appears once it is complete.
 

@@ -28,7 +28,7 @@ LM_EVAL_MODULE = "coreeval_functions"
 
 
 class _YamlFunction(str):
-    """The name of a function, which the harness loads from a module beside the YAML."""
+    """The name of a function, which the harness loads from a module next to the YAML file."""
 
 
 class _TaskDumper(yaml.SafeDumper):
