@@ -419,6 +419,11 @@ def _collect_notes(file: TaskFile) -> list[str]:
             f"note: lines is not set for {general}, which get general instructions "
             "(optional: coreeval docs tasks)"
         )
+    if bare := [label for label in file.labels if _repeats_name(label)]:
+        notes.append(
+            f"note: labels: {len(bare)} of {len(file.labels)} meanings only repeat the name, "
+            f"such as {bare[0].meaning!r}: describe when a text has each label"
+        )
     shown = kind_of(file).gold_variable
     notes += [
         f"note: templates.{number} does not show ${shown}: it should spell the {shown} out"
@@ -428,6 +433,12 @@ def _collect_notes(file: TaskFile) -> list[str]:
     if mentions_target(file) and not file.target:
         notes.append("note: texts name $target: a config for this task needs dataset.target")
     return notes
+
+
+def _repeats_name(label: Label) -> bool:
+    """Return whether a meaning is like the one that `coreeval init` writes."""
+    name = re.escape(label.name.replace("_", " "))
+    return re.fullmatch(f"the .+ is {name}", label.meaning) is not None
 
 
 def _find_file(name_or_path: str) -> Path:

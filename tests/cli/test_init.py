@@ -9,7 +9,7 @@ import yaml
 
 from coreeval.cli.init import CONFIG, TASK
 from coreeval.config import load_config
-from coreeval.tasks import find_label, load_task
+from coreeval.tasks import explain_task, find_label, load_task
 from tests.cli.kit import DEMO, Shell
 
 MODEL = ("--model", "openai:qwen3", "--base-url", "http://127.0.0.1:8000/v1")
@@ -40,8 +40,11 @@ def test_a_table_and_a_model_make_a_config_that_holds(shell: Shell) -> None:
     assert [label.name for label in task.labels] == ["anger", "joy"]
     assert task.question == "What is the emotion of this tweet?"
     written = Path(config.task).read_text("utf-8")
+    (bare,) = (note for note in explain_task(config.task) if "labels: " in note)
+    assert bare.startswith("note: labels: 2 of 2 meanings only repeat the name, such as 'the")
     clear = written.replace("the emotion is anger", "the author is annoyed, or: outraged {#}")
     changed = load_task(str(shell.write("task.yaml", clear)))
+    assert any("labels: 1 of 2 meanings" in note for note in explain_task("task.yaml"))
     assert changed.labels[0].meaning == "the author is annoyed, or: outraged {#}"
     assert config.models.default.model == config.models.targets[0].model == "openai:qwen3"
     checks = shell(
