@@ -59,7 +59,10 @@ def evaluate(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask targets about a run's arms, skipping what they have already answered."""
+    """Ask targets about a run's arms.
+
+    What they have already answered is skipped.
+    """
     if dry_run:
         with_trusted_endpoints(
             trust_endpoints, lambda: _show_estimate(run, target or [], budget, as_json)

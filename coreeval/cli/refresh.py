@@ -141,7 +141,10 @@ def resume(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Resume a stopped run, by default the newest, without repeating answered calls."""
+    """Resume a stopped run, by default the newest.
+
+    Answered calls are not repeated.
+    """
     with pause_garbage_collection():
         from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
