@@ -268,15 +268,27 @@ MOST_SELECTED_BYTES: Final = 1 << 30
 """The most bytes of texts in memory at once (own choice: a million rows of 1,000 bytes)."""
 
 
+ALLOWED_ROWS: Final = 100_000
+"""The number of rows that a file of any size may have; beyond it, each row must take at least a
+byte."""
+
+
 def open_parquet_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Open a file so that a text shared by many rows is read once.
 
     A few kilobytes can encode thousands of rows with the same megabytes: call `measure_rows` before
     creating the values of a batch.
+
+    Raises:
+        OSError: the file cannot be read, or has many more rows than bytes.
+        ValueError: the file is not a Parquet file, or is damaged.
     """
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
+        rows = file.metadata.num_rows
+        if rows > max(ALLOWED_ROWS, path.stat().st_size):
+            raise OSError(f"it claims {rows:,} rows, more than it has bytes")
         group = file.metadata.row_group(0) if file.metadata.num_row_groups else None
         columns = [group.column(at) for at in range(file.metadata.num_columns)] if group else []
         texts = [one.path_in_schema for one in columns if one.physical_type == "BYTE_ARRAY"]

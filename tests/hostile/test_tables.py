@@ -1,14 +1,24 @@
 """Tables that are made to harm whoever opens them."""
 
+import gzip
+import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.errors import DatasetError
+from coreeval.errors import DatasetError, ReleaseError
+from coreeval.evaluation.benchmarks import files, rows, tables
 from coreeval.evaluation.benchmarks.arrow import read_parquet_records
+from coreeval.evaluation.benchmarks.files import read_records
+from coreeval.evaluation.benchmarks.items import load_items
+from coreeval.evaluation.benchmarks.table_guess import guess_items, guess_table
 from coreeval.evaluation.overlap.sources import ReadOptions, read_texts
+from coreeval.releases.release import read_samples
+from coreeval.tools.files import ALLOWED_ROWS
 from tests.evaluation.benchmarks.kit import read, reasons
 
 UNREADABLE = {
@@ -56,3 +66,78 @@ def test_a_table_that_is_nested_too_deeply_is_told_with_its_file(tmp_path: Path)
     with pytest.raises(DatasetError, match="too deeply nested") as caught:
         list(read_parquet_records(path, columns={"text"}))
     assert caught.value.where == str(path)
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "samples": lambda path: read("jsonl", path),
+    "items": lambda path: load_items("jsonl", path, "test"),
+    "records": lambda path: read_records(path, dict, key=id, twice=lambda *_: "twice"),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_packed_file_does_not_swell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(files, "ALLOWED_BYTES", 100_000)
+    path = tmp_path / "test.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"text": "a", "label": 0}\n' + b"\n" * 1_000_000))
+    assert 100 * path.stat().st_size < 1_000_000
+    with pytest.raises(DatasetError, match="it unpacks to more than 100 times its size"):
+        READERS[kind](path)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_bad_rows_without_end_are_not_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(rows, "MOST_BAD", 50)
+    path = tmp_path / "test.jsonl"
+    good = {"text": "a", "label": 0, "input": "a", "output": "b"}
+    path.write_text(f"{json.dumps(good)}\n" + "x\n" * 1_000)
+    with pytest.raises(DatasetError, match="51 of the first 52 rows cannot be used") as caught:
+        READERS[kind](path)
+    assert "in line 2 of test.jsonl, not JSON" in str(caught.value.hint)
+
+
+def test_a_file_of_mostly_good_rows_may_have_bad_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_BAD", 2)
+    path = tmp_path / "test.jsonl"
+    path.write_text('{"text": "a", "label": 0}\nx\n' * 9)
+    assert len(read("jsonl", path).bad_rows) == 9
+
+
+def test_columns_are_not_sought_beyond_the_bad_rows_that_are_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_BAD", 50)
+    path = tmp_path / "test.jsonl"
+    path.write_text("x\n" * 50 + '{"text": "a", "label": 0}\n')
+    with pytest.raises(DatasetError, match="no line of the file is a JSON object"):
+        read("jsonl", path)
+
+
+def test_a_table_whose_rows_have_columns_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "wide.jsonl"
+    lines = ({f"k{row}-{place}": "a" for place in range(20)} for row in range(10_000))
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    before = time.process_time()
+    assert guess_items(path) is None
+    with pytest.raises(DatasetError, match="the label column is unclear") as caught:
+        guess_table(path)
+    assert time.process_time() - before < 30  # with every row read for each column: minutes
+    assert "and 199,900 more" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "open_file", [read_samples, lambda path: read_parquet_records(path, columns={"id"})]
+)
+def test_a_table_with_more_rows_than_bytes_is_not_read(
+    tmp_path: Path, open_file: Callable[[Path], object]
+) -> None:
+    path = write(tmp_path / "x.parquet", id=pa.repeat("s1", ALLOWED_ROWS + 1))
+    assert path.stat().st_size < ALLOWED_ROWS
+    with pytest.raises((ReleaseError, DatasetError), match="it stands for 100,001 rows"):
+        list(open_file(path))  # type: ignore[call-overload]

@@ -342,8 +342,15 @@ def _rows(path: Path, book: "Workbook") -> Iterator[NumberedRow]:
     page = next((page for page in pages if page.title == RATINGS_SHEET), pages[0])
     page.reset_dimensions()  # a file may declare a smaller size than it has
     rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
+    left = MOST_BYTES  # a text that many cells share is stored once in the file
     for line, row in enumerate(rows, start=1):
-        yield line, ["" if cell is None else str(cell) for cell in row]
+        cells = ["" if cell is None else str(cell) for cell in row]
+        left -= sum(map(len, cells))
+        if left < 0:
+            raise sheet_error(
+                path, f"its cells have more than {MOST_BYTES:,} characters", _AS_WRITTEN
+            )
+        yield line, cells
 
 
 def _refuse_bomb(path: Path, file: BinaryIO) -> None:

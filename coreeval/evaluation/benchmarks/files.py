@@ -4,9 +4,11 @@ Lines end only at LF and are decoded one by one. In a file of records, each line
 skipped, or bad.
 """
 
+import errno
 import gzip
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from coreeval.config import DatasetConfig
 from coreeval.config.user_files import is_utf16, iter_raw_lines, open_file
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.rows import make_bad_row
+from coreeval.evaluation.benchmarks.rows import make_bad_row, refuse_mostly_bad
 from coreeval.schema import BadRow
 from coreeval.tools.files import LINK, special_kind, special_kind_on_way
 
@@ -147,6 +149,11 @@ R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
 Object = dict[str, Any]
 _ENDING: Final = ".gz"
+MOST_RATIO: Final = 100
+"""The largest ratio of a .gz file's unpacked size to its size (own choice): texts reach ten, gzip
+at most a thousand."""
+ALLOWED_BYTES: Final = 16 << 20
+"""The unpacked size in bytes that is always allowed."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +252,9 @@ def collect_records(
         make: Makes a record from an object; None skips the object.
         key: Returns the key of a record, which must be unique.
         twice: Returns the message for a repeated record, given the number of the first one.
+
+    Raises:
+        DatasetError: most of very many rows are bad.
     """
     good, bad, passed, seen = list[R](), list[BadRow](), 0, dict[Hashable, int]()
     for row in rows:
@@ -259,6 +269,7 @@ def collect_records(
                 continue
             made = BadRecord(twice(made, first))
         bad.append(make_bad_row(file, row.number, made.reason, row.raw))
+        refuse_mostly_bad(len(bad), len(good), bad[0], where=file)
     return Records(good=tuple(good), bad=tuple(bad), passed_over=passed)
 
 
@@ -282,13 +293,33 @@ def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadReco
         return BadRecord(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
 
 
+class _Unpacked(gzip.GzipFile):
+    """The content of a .gz file, which may be only so many times as large as the file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(fileobj=file)
+        self._left = max(ALLOWED_BYTES, MOST_RATIO * os.fstat(file.fileno()).st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._count(super().read(size))
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return self._count(super().readline(size))
+
+    def _count(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise OSError(errno.EFBIG, f"it unpacks to more than {MOST_RATIO} times its size")
+        return piece
+
+
 @contextmanager
 def open_records(path: Path) -> Iterator[BinaryIO]:
     """Open a file, compressed or not; raise DatasetError also for errors while reading it."""
     try:
         with open_file(path) as file:
             packed = path.suffix.lower() == _ENDING
-            yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]
+            yield _Unpacked(file) if packed else file  # type: ignore[misc]
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(
             f"cannot read the file: {getattr(error, 'strerror', None) or error}",

@@ -19,7 +19,7 @@ from coreeval.evaluation.benchmarks.files import (
     refuse_special_files,
 )
 from coreeval.evaluation.benchmarks.json_elements import iter_json_elements
-from coreeval.evaluation.benchmarks.rows import find_id_defect, make_bad_row
+from coreeval.evaluation.benchmarks.rows import find_id_defect, make_bad_row, refuse_mostly_bad
 from coreeval.schema import BadRow, Item
 from coreeval.tasks.kinds import is_encodable
 
@@ -222,14 +222,22 @@ def check_items(
     split: str,
     file: str,
 ) -> Iterator[Item | BadRow]:
-    """Yield each record as an item, or as a bad row if it is invalid or repeats an id."""
-    seen: set[str] = set()
+    """Yield each record as an item, or as a bad row if it is invalid or repeats an id.
+
+    Raises:
+        DatasetError: most of very many records are invalid.
+    """
+    seen, good, bad, first = set[str](), 0, 0, None
     for record in records:
         entry = record.defect or make(record)
         reason = entry if isinstance(entry, str) else _entry_defect(entry, seen)
         if isinstance(entry, str) or reason:
-            yield make_bad_row(file, record.line, str(reason), str(record.values or ""))
+            row = make_bad_row(file, record.line, str(reason), str(record.values or ""))
+            bad, first = bad + 1, first or row
+            refuse_mostly_bad(bad, good, first, where=file)
+            yield row
             continue
+        good += 1
         own = f"{benchmark}/{split}/{record.line}" if entry.id is None else str(entry.id)
         seen.add(own)
         yield Item(

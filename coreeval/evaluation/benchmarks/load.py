@@ -23,7 +23,12 @@ from coreeval.evaluation.benchmarks import (
     tables,
     tweeteval,
 )
-from coreeval.evaluation.benchmarks.rows import BenchmarkFormat, Rows, make_checker
+from coreeval.evaluation.benchmarks.rows import (
+    BenchmarkFormat,
+    Rows,
+    make_checker,
+    refuse_mostly_bad,
+)
 from coreeval.evaluation.benchmarks.tweeteval import LABELS, TEXT, folders
 from coreeval.schema import BadRow, Sample, Task
 
@@ -152,7 +157,7 @@ def iter_benchmark(
 
     Raises:
         DatasetError: at once for missing files, columns or splits; at the end of the stream if a
-            split does not have a single sample.
+            split does not have a single sample, and before it if most of very many rows are bad.
     """
     return _open_samples(config, task, resolve_split(config, split))
 
@@ -186,12 +191,13 @@ def _check_task(config: DatasetConfig, task: Task, source: BenchmarkFormat) -> N
 def _check_rows(
     rows: Rows, config: DatasetConfig, task: Task, split: str
 ) -> Iterator[Sample | BadRow]:
-    check, good, first_bad = make_checker(task, split), 0, None
+    check, good, bad, first_bad = make_checker(task, split), 0, 0, None
     for found in map(check, rows):
         if isinstance(found, Sample):
             good += 1
         else:
-            first_bad = first_bad or found
+            bad, first_bad = bad + 1, first_bad or found
+            refuse_mostly_bad(bad, good, first_bad, where=config.path)
         yield found
     if not good:
         raise _no_rows_error(config, task, split, first_bad)

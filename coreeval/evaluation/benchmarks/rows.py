@@ -9,7 +9,10 @@ from coreeval.errors import DatasetError
 from coreeval.schema import BadRow, Sample, Task, TaskKind
 from coreeval.tasks import kind_of
 from coreeval.tasks.kinds import ItemDefect, is_encodable
+from coreeval.tools.formatting import list_first
 
+MOST_LISTED = 100
+"""The most columns that a message lists or compares with a name (own choice)."""
 SHOWN = 200
 """The most characters to keep of a bad row."""
 LONGEST_ID = 1_000
@@ -66,6 +69,32 @@ def make_bad_row(file: str, line: int, reason: str, raw: str) -> BadRow:
     """Return a bad row with its text truncated."""
     text = raw.encode("utf-8", "replace").decode()[:SHOWN]
     return BadRow(file=file, line=line, reason=reason, text=text)
+
+
+MOST_BAD = 100_000
+"""The most bad rows of a file that has more of them than good ones; each is kept with its reason,
+and takes hundreds of times the two bytes that it may have (own choice)."""
+
+
+def refuse_mostly_bad(bad: int, good: int, first: BadRow, *, where: str) -> None:
+    """Raise an error if a file has very many bad rows so far, and fewer good ones.
+
+    Args:
+        bad: The number of bad rows so far.
+        good: The number of good ones.
+        first: The first bad row.
+        where: The file or benchmark, for the message.
+
+    Raises:
+        DatasetError: there are more than `MOST_BAD` bad rows.
+    """
+    if bad > MOST_BAD and bad > good:
+        raise DatasetError(
+            f"{bad:,} of the first {bad + good:,} rows cannot be used",
+            where=where,
+            hint=f"in line {first.line} of {first.file}, {first.reason}; check that it has the "
+            "format that is named",
+        )
 
 
 def make_checker(task: Task, split: str) -> Callable[[RowOrBad], Sample | BadRow]:
@@ -205,8 +234,9 @@ def _require_column(name: str, column: str, present: Sequence[str], where: str) 
 
 def _suggest_name(word: str, known: Iterable[str]) -> str:
     names = list(known)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    there = f"there are {', '.join(names)}"
+    usual = [name for name in names[:MOST_LISTED] if len(name) <= LONGEST_ID]
+    near = difflib.get_close_matches(word[:LONGEST_ID], usual, n=1, cutoff=0.5)
+    there = f"there are {list_first(names, MOST_LISTED)}"
     return f"did you mean {near[0]!r}? {there}" if near else there
 
 

@@ -1,6 +1,6 @@
 """Guesses the kind of task of a table, and the contents of its columns, for a first config."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,8 +11,9 @@ from coreeval.config import DatasetConfig
 from coreeval.config.user_files import suggest_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import BadRecord, parse_object, read_lines
-from coreeval.evaluation.benchmarks.rows import find_columns
+from coreeval.evaluation.benchmarks.rows import MOST_LISTED, find_columns
 from coreeval.evaluation.benchmarks.tables import (
+    PEEKED,
     Reader,
     read_body,
     read_csv_records,
@@ -23,7 +24,7 @@ from coreeval.tasks import load_task
 from coreeval.tasks.kinds import kind_of
 from coreeval.tasks.kinds.base import match_names
 from coreeval.tasks.label_finder import parse_label_number
-from coreeval.tools.formatting import format_quantity
+from coreeval.tools.formatting import format_quantity, list_first
 
 MOST_ROWS = 20_000
 """The most rows to examine."""
@@ -89,7 +90,7 @@ def guess_items(path: Path) -> ItemGuess | None:
         DatasetError: the file cannot be read.
     """
     rows = [each.values for each in islice(_read_rows(path), MOST_ROWS) if each.values]
-    present = list(dict.fromkeys(name for row in rows for name in row))
+    present = list(dict.fromkeys(name for row in rows[:PEEKED] for name in row))
     if match_names(present, {name: (name,) for name in LABEL_NAMES}):
         return None
     for name in ITEM_TASKS:
@@ -251,7 +252,7 @@ def _guess_label(
     """Return the column with a usual name, or the only one with few, repeated values."""
     if named := _find_named(LABEL_NAMES, [name for name in columns if name not in texts]):
         return named
-    few = [name for name in columns if name not in texts and _has_few_values(rows, name)]
+    few = [name for name in _find_few_valued(rows) if name not in texts]
     if len(few) == 1:
         return few[0]
     raise DatasetError(
@@ -262,9 +263,21 @@ def _guess_label(
     )
 
 
-def _has_few_values(rows: Sequence[Mapping[str, str]], name: str) -> bool:
-    values = {row.get(name, "") for row in rows}
-    return 2 <= len(values) <= MOST_LABELS and len(rows) >= 3 * len(values)
+def _find_few_valued(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the columns with few values that recur, in order of first appearance.
+
+    Each cell is looked at once, because every row of JSON lines may have its own columns.
+    """
+    values, filled = defaultdict[str, set[str]](set), Counter[str]()
+    for row in rows:
+        filled.update(row.keys())
+        for name, value in row.items():
+            values[name].add(value)
+    for name, found in values.items():
+        if filled[name] < len(rows):
+            found.add("")
+    few = range(2, min(MOST_LABELS, len(rows) // 3) + 1)
+    return [name for name, found in values.items() if len(found) in few]
 
 
 def _guess_text(
@@ -274,9 +287,12 @@ def _guess_text(
     others = [name for name in columns if name != label]
     if not others:
         raise DatasetError("the label is the only column", where=str(path))
-    return _find_named(TEXT_NAMES, others) or max(
-        others, key=lambda name: sum(len(row.get(name, "")) for row in rows)
-    )
+    if named := _find_named(TEXT_NAMES, others):
+        return named
+    sizes = Counter[str]()
+    for row in rows:
+        sizes.update({name: len(value) for name, value in row.items()})
+    return max(others, key=sizes.__getitem__)
 
 
 def _find_named(usual: Sequence[str], columns: Sequence[str]) -> str | None:
@@ -303,4 +319,4 @@ def simplify_label(value: str) -> str:
 
 
 def _list_columns(columns: Sequence[str]) -> str:
-    return f"there are {', '.join(columns)}"
+    return f"there are {list_first(columns, MOST_LISTED)}"

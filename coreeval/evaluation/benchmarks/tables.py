@@ -28,6 +28,7 @@ from coreeval.evaluation.benchmarks.files import (
 )
 from coreeval.evaluation.benchmarks.json_elements import iter_json_elements
 from coreeval.evaluation.benchmarks.rows import (
+    MOST_BAD,
     BenchmarkFormat,
     Rows,
     TableColumns,
@@ -262,7 +263,7 @@ _LOOKED_AT = 1000
 
 def _keys(path: Path) -> list[str]:
     """Return the keys of a file's first objects, in order of first appearance."""
-    found = (each.values for each in _read_json(path))
+    found = (each.values for each in islice(_read_json(path), MOST_BAD))
     objects = list(islice((each for each in found if isinstance(each, dict)), PEEKED))
     if objects:
         return list(dict.fromkeys(key for each in objects for key in each))

@@ -231,6 +231,23 @@ def test_a_sheet_without_end_is_left_at_the_limit(
         list(read_sheets([path]))
 
 
+def test_a_text_that_many_cells_share_counts_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.xlsx"
+    book = Workbook()
+    page = book.create_sheet("ratings", 0)
+    page.append(("item", "rater", *(each.name for each in LABEL_STUDY.criteria), "note"))
+    for _ in range(50):
+        page.append(("abc123-001", "Ada", *("4" for _ in LABEL_STUDY.criteria), "x" * 3_000))
+    book.save(path)
+    monkeypatch.setattr(sheets, "MOST_BYTES", 100_000)
+    # openpyxl writes a text into each cell; other programs write it once, below the limit
+    monkeypatch.setattr(sheets, "_refuse_bomb", lambda *_: None)
+    with pytest.raises(UsageError, match="its cells have more than 100,000 characters"):
+        list(read_sheets([path]))
+
+
 def test_a_text_that_no_cell_can_hold(tmp_path: Path) -> None:
     long = SheetItem(**{**vars(ITEMS[1]), "fields": {"text": "x" * 32_768}})
     with pytest.raises(UsageError, match=r"abc123-001 has 32,768 characters"):
