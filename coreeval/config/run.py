@@ -159,7 +159,7 @@ class RunConfig(Section):
     """`true` or a mapping: calls wait for the providers' batch APIs, at half the list price
     (docs/batches.md). None: each call is sent at once."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    """How often a sample is composed at most."""
+    """The most times that a sample is composed."""
     pipeline: Pipeline = "full"
     """`full`: every role makes its own call. `lean`: the extractor also rewords, and the replacer
     also writes the text (docs/pipeline.md)."""

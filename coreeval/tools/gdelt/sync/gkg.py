@@ -41,9 +41,9 @@ WORD_COUNT = 6
 LISTS = (PERSONS, ORGANISATIONS, LOCATIONS, ALL_NAMES, THEMES)
 CHUNK = 2048
 """The most rows of a table."""
-CHUNK_BYTES = 1 << 28
+CHUNK_BYTES = 1 << 26
 """The bytes of lines after which a table is complete, even if it has few rows: Arrow counts a
-column's bytes in 31 bits."""
+column's bytes in 31 bits, and a name of a few bytes takes a hundred while it is counted."""
 MOST_WORDS = 2**31 - 1
 _WEB = WEB.encode()
 _PUBLISHED = re.compile(rb"<PAGE_PRECISEPUBTIMESTAMP>(\d{14})<")

@@ -121,6 +121,11 @@ def join_lists(values: Sequence[bytes]) -> ListColumn:
     return ListColumn(text, np.cumsum(lengths + 1) - 1)
 
 
+MOST_NAMES, MOST_THEMES = 200, 300
+"""The most names and themes of a page that are kept, the first ones; real pages have up to 32 and
+106 (research: gdelt §2)."""
+LONGEST_NAME, LONGEST_THEME = 200, 100
+"""The most characters of a name and a theme; longer ones are left out."""
 TYPES: tuple["EntityType", ...] = ("person", "organisation", "place", "other")
 """The types of names, in order of precedence if several lists contain a name."""
 MOST_COUNTED = 2**15 - 1
@@ -130,7 +135,10 @@ ENTITY = pa.struct(
 
 
 def find_prominent_names(rows: int, by_type: Sequence[NameMentions]) -> Any:  # noqa: ANN401 - Arrow has no types
-    """Return each row's distinct names that occur early in the page or repeatedly."""
+    """Return each row's distinct names that occur early in the page or repeatedly.
+
+    There are at most `MOST_NAMES`: a row of some megabytes could name a million.
+    """
     spelled = pa.concat_arrays([each.name for each in by_type]).dictionary_encode()
     names, name_of = _distinct_names(spelled.dictionary)
     name = name_of[spelled.indices.to_numpy()]
@@ -158,7 +166,8 @@ class _Groups:
         places = np.flatnonzero((self.n > 0) & prominent)
         names = self.row[places] * (len(fold_of) + 1) + fold_of[self.name[places]]
         first = places[_firsts(names)]
-        return self._pick(first[np.argsort(self.row[first], kind="stable")])
+        ordered = first[np.argsort(self.row[first], kind="stable")]
+        return self._pick(ordered[_ranks(self.row[ordered]) < MOST_NAMES])
 
     def _pick(self, places: Ints) -> "_Groups":
         columns = (self.row, self.kind, self.name, self.at, self.n)
@@ -186,15 +195,18 @@ def _distinct_names(spelled: Any) -> tuple[Any, Ints]:  # noqa: ANN401
 
 
 def _strip_names(names: Any) -> Any:  # noqa: ANN401
-    """Strip white space and hidden characters from names; names that become empty are null."""
+    """Strip white space and hidden characters from names; the empty and the overlong are null."""
+    long = pc.greater(pc.binary_length(names), LONGEST_NAME)
     spaced = pc.or_(pc.starts_with(names, " "), pc.ends_with(names, " "))
     plain = pc.and_not(pc.and_(pc.ascii_is_printable(names), pc.not_equal(names, "")), spaced)
+    plain = pc.and_not(plain, long)
     return _correct_names(names, pc.invert(plain), _strip_name)
 
 
 def _strip_name(spelling: str) -> str | None:
     name = spelling.strip()
-    return (name if name.isprintable() else without_unseen(name)) or None
+    name = name if name.isprintable() else without_unseen(name)
+    return name if 0 < len(name) <= LONGEST_NAME else None
 
 
 def _fold_names(names: Any) -> Ints:  # noqa: ANN401
@@ -227,14 +239,15 @@ def _to_lists(rows: int, names: Any, chosen: _Groups) -> Any:  # noqa: ANN401
 
 
 def split_distinct_items(column: ListColumn) -> Any:  # noqa: ANN401
-    """Split `A;B;A;` into lists of the distinct items, in order."""
+    """Split `A;B;A;` into lists of the distinct items in order, at most `MOST_THEMES`."""
     row, items = column.items()
     coded = items.dictionary_encode()
     distinct = pc.utf8_slice_codeunits(coded.dictionary, 0, -1)
     code = coded.indices.to_numpy()
     first = _firsts(row * (len(distinct) + 1) + code)
-    full = pc.not_equal(distinct, "").to_numpy(zero_copy_only=False)
-    first = first[full[code[first]]]
+    lengths = pc.utf8_length(distinct).to_numpy(zero_copy_only=False)
+    first = first[((lengths > 0) & (lengths <= LONGEST_THEME))[code[first]]]
+    first = first[_ranks(row[first]) < MOST_THEMES]
     return pa.ListArray.from_arrays(
         _offsets(len(column.ends), row[first]), distinct.take(pa.array(code[first]))
     )
@@ -251,6 +264,11 @@ def _firsts(keys: Ints) -> Ints:
     first = np.zeros(len(keys), bool)
     first[order[_starts(keys[order])]] = True
     return np.flatnonzero(first)
+
+
+def _ranks(ordered: Ints) -> Ints:
+    """Return the place of each value among its equals, from 0."""
+    return np.arange(len(ordered)) - ordered.searchsorted(ordered)
 
 
 def _starts(ordered: Ints) -> Ints:

@@ -2,7 +2,16 @@
 
 import pytest
 
-from coreeval.tools.gdelt.sync.gkg_names import NameMentions, join_lists
+from coreeval.tools.gdelt.sync.gkg_names import (
+    LONGEST_NAME,
+    LONGEST_THEME,
+    MOST_NAMES,
+    MOST_THEMES,
+    NameMentions,
+    find_prominent_names,
+    join_lists,
+    split_distinct_items,
+)
 
 Told = list[tuple[int, str, int]]
 
@@ -51,3 +60,20 @@ def test_items() -> None:
     row, items = join_lists([b"TAX;;WATER;", b"", b"TAX"]).items()
     assert row.tolist() == [0, 0, 0, 0, 1, 2]
     assert items.to_pylist() == ["TAX;", ";", "WATER;", ";", ";", "TAX;"]
+
+
+def test_names_and_themes_without_end_are_cut() -> None:
+    many = ";".join(f"Name{number},{number % 9}" for number in range(MOST_NAMES + 50))
+    rows = [many.encode(), f"{'x' * (LONGEST_NAME + 1)},1;Bo Ek,2".encode(), many.encode()]
+    found = find_prominent_names(3, [join_lists(rows).split_names()]).to_pylist()
+    first = [f"Name{number}" for number in range(MOST_NAMES)]
+    names = [[each["name"] for each in row] for row in found]
+    assert [sorted(names[0]), names[1], sorted(names[2])] == [
+        sorted(first), ["Bo Ek"], sorted(first),
+    ]  # fmt: skip
+    themes = ";".join(f"T{number}" for number in range(MOST_THEMES + 50))
+    column = join_lists([themes.encode(), f"{'x' * (LONGEST_THEME + 1)};TAX".encode()])
+    assert split_distinct_items(column).to_pylist() == [
+        [f"T{number}" for number in range(MOST_THEMES)],
+        ["TAX"],
+    ]
