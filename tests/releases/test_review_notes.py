@@ -1,13 +1,20 @@
 """Notes and tags on samples, and what `review` does with them."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from coreeval.errors import RunCorrupt, UsageError
 from coreeval.releases.review import load_review
-from coreeval.releases.review.notes import MOST_CHARACTERS, add_note, open_notes
+from coreeval.releases.review.notes import (
+    MOST_CHARACTERS,
+    NoteLog,
+    SampleNote,
+    add_note,
+    open_notes,
+)
 from coreeval.runs.manifest import read_manifest
 from tests.releases.kit import NOW, Made
 from tests.releases.people import make_people, sample_id
@@ -137,3 +144,17 @@ def test_a_log_that_is_a_link_or_a_pipe_is_neither_followed_nor_waited_for(
     finally:
         if aside.exists():
             aside.rename(log)
+
+
+def test_very_many_notes_on_one_sample_are_read_in_linear_time(tmp_path: Path) -> None:
+    one = SampleNote(sample="a", note="x", tags=("y",), by="Ada", at="2026-11-01T00:00:00+00:00")
+    lines = (
+        f"{one.model_dump_json()}\n" * 40_000
+        + one.model_copy(update={"note": "", "tags": ()}).model_dump_json()
+    )
+    path = tmp_path / "many.jsonl"
+    path.write_text(lines)
+    before = time.process_time()
+    found = NoteLog(path).read().of("a")
+    assert time.process_time() - before < 8  # quadratic: more than 25 s
+    assert len(found.notes) == 40_000 and found.tags == ()

@@ -56,11 +56,6 @@ class Remarks(Value):
         """Return whether there is a tag or a note."""
         return bool(self.tags or self.notes)
 
-    def and_then(self, line: SampleNote) -> "Remarks":
-        """Return the remarks with one more line."""
-        notes = (*self.notes, line) if line.note else self.notes
-        return Remarks(tags=line.tags, notes=notes)
-
 
 NO_REMARKS: Final = Remarks()
 
@@ -94,15 +89,16 @@ class NoteLog:
             return FoundNotes()
         except RunCorrupt as error:
             return FoundNotes(problem=error)
-        found: dict[str, Remarks] = {}
+        found: dict[str, list[SampleNote]] = {}
         damaged = []
         for number, content in enumerate(lines, start=1):
             if line := _parse(content):
-                found[line.sample] = found.get(line.sample, NO_REMARKS).and_then(line)
+                found.setdefault(line.sample, []).append(line)
             elif content:
                 damaged.append(number)
+        remarks = {sample: _gather(said) for sample, said in found.items()}
         return FoundNotes(
-            {sample: remarks for sample, remarks in found.items() if remarks},
+            {sample: each for sample, each in remarks.items() if each},
             self._describe_damage(damaged) if damaged else None,
         )
 
@@ -143,6 +139,11 @@ class NoteLog:
             where=str(self.path),
             hint=f"restore the file from a backup, or delete the line{'' if one else 's'}",
         )
+
+
+def _gather(lines: Sequence[SampleNote]) -> Remarks:
+    """Return what the lines about one sample amount to."""
+    return Remarks(tags=lines[-1].tags, notes=tuple(line for line in lines if line.note))
 
 
 def _parse(content: bytes) -> SampleNote | None:
