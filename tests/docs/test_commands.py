@@ -38,11 +38,13 @@ from tests.docs.pages import PAGES, ROOT, Command, Script, Written, iter_command
 NEEDS = {
     "weights": r" hf:",
     "the web": r"--fetch",
-    "a database": r"run\.store=postgresql",
     "minutes": r"coreeval demo$|sync --(?:days 30$|since last)|run\.workers",
 }
 """What tests have not, by commands that need it."""
-ELSEWHERE = {"docs/plugins.md": "tests/cli/test_plugins.py"}
+ELSEWHERE = {
+    "docs/plugins.md": "tests/cli/test_plugins.py",
+    "docs/postgresql.md": "tests/postgresql/test_page.py",
+}
 """Pages whose commands another test takes from the page and runs."""
 EXITS = {
     "resume latest": {0, 5},
