@@ -229,7 +229,7 @@ def test_what_cannot_be_modified_is_left_out_and_counted(
     reason = {"an option refers to others by position": 1}
     assert one["asked"]["splits"]["train"]["left_out"] == reason
     assert one["splits"]["train"]["n"] == ITEMS
-    assert "1 items left out: an option refers to others by position" in " ".join(
+    assert "1 item left out: an option refers to others by position" in " ".join(
         ask(shell, config).out.split()
     )
 

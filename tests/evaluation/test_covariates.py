@@ -69,5 +69,5 @@ def test_texts_of_one_document_count_as_one() -> None:
 def test_groups_that_cannot_be_paired_are_refused() -> None:
     with pytest.raises(UsageError, match="3 and 2 texts"):
         compare_covariates(["a", "b", "c"], ["a", "b"], paired=True)
-    with pytest.raises(UsageError, match="has 1 texts"):
+    with pytest.raises(UsageError, match="has 1 text"):
         compare_covariates(["a"], ["a", "b"], paired=False)

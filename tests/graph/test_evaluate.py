@@ -177,7 +177,7 @@ def test_a_run_with_open_samples_is_refused(stopped: Lab) -> None:
 
 def test_a_target_of_that_name_with_other_settings_is_refused(finished: Lab) -> None:
     evaluate(finished.files.root, targets=["offline:classifier"])
-    with pytest.raises(ConfigError, match="other settings"):
+    with pytest.raises(ConfigError, match="different settings"):
         evaluate(finished.files.root, targets=["{model: 'offline:classifier', temperature: 1}"])
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from unittest import mock
 
 from coreeval import cli
+from coreeval.api import news
 from coreeval.tools import clock
 from coreeval.tools.gdelt.sync import intake, reader_processes, sync
 from coreeval.tools.gdelt.sync.store_ledger import StoreLedger
@@ -69,6 +70,7 @@ def _clock_at(now: datetime) -> Iterator[None]:
 
     with (
         mock.patch.object(clock, "utc_now", lambda: now),
+        mock.patch.object(news, "utc_now", lambda: now),
         mock.patch.object(sync, "Around", around),
     ):
         yield

@@ -91,7 +91,7 @@ def test_the_oldest_evidence_and_the_most_money_stand_out(store: RunStore) -> No
     end(store, "after", "no_knowledge")
     whys = {pick.sample: pick.why for pick in find_highlights(store, [])}
     assert whys["older"] == "it rests on the oldest evidence, from 2026-02-02"
-    assert whys["dear"] == "the dearest sample: 0.7500 USD"
+    assert whys["dear"] == "the most expensive sample: 0.7500 USD"
     assert "newer" not in whys
 
 
