@@ -142,7 +142,7 @@ def refresh(
             open_control(files, around.now).close()
         write_manifest(files.manifest, manifest)
         if around.remark:
-            named = files.root.is_relative_to(workspace.runs)
+            named = files.root.is_relative_to(workspace_for(Path.cwd()).runs.resolve())
             word = Path(short_id(files.root)) if named else brief(files.root)
             resumed = command("resume", word)
             around.remark(f"run: {brief(files.root)}; after a stop, continue with: {resumed}")

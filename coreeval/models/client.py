@@ -32,7 +32,7 @@ from coreeval.models.dispatch import Dispatcher, ModelRequest
 from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.models.running_steps import wait_for_other_steps
 from coreeval.models.sample_cost import add_sample_cost, find_overspent
-from coreeval.tools.catalogs import worst_case_cost
+from coreeval.tools.catalogs import cost, worst_case_cost
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import CallStore, Origin
 
@@ -242,11 +242,19 @@ class ModelClient:
         )
 
     def _cost_of(self, record: CallRecord, draw: Draw) -> float:
-        """Return what a call cost, in US dollars: the most possible if nobody said its tokens."""
-        if record.usd is None and self._price:
-            size = len(record.request.encode())
-            return worst_case_cost(self._price, prompt_bytes=size, max_tokens=draw.max_tokens)
-        return record.usd or 0.0
+        """Return the cost of a call in US dollars; its maximum if its tokens are unknown."""
+        if record.usd is not None or self._price is None:
+            return record.usd or 0.0
+        if record.prompt_tokens or record.completion_tokens:  # its price was unknown then
+            return cost(
+                self._price,
+                prompt=record.prompt_tokens,
+                cached=record.cached_tokens,
+                written=0,
+                completion=record.completion_tokens,
+            )
+        size = len(record.request.encode())
+        return worst_case_cost(self._price, prompt_bytes=size, max_tokens=draw.max_tokens)
 
     async def _find_or_send(
         self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]], request: str

@@ -147,7 +147,8 @@ class LiveDispatcher:
         fewest, first = find_fewest_tokens(self.model.config), request.messages[0]
         if fewest is None or first["role"] != "system":
             return None
-        is_short = request.size < fewest * CHARACTERS_A_TOKEN
+        own = sum(len(each["content"].encode()) for each in request.messages[1:])
+        is_short = request.size - own < fewest * CHARACTERS_A_TOKEN
         return None if is_short else (request.options.name, first["content"])
 
     async def _attempt(

@@ -11,7 +11,7 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
 
 from coreeval.config import ModelConfig
@@ -88,9 +88,12 @@ class FirstRequests:
         if ended is None:
             ended = self._ended[prefix] = asyncio.Event()
         elif not ended.is_set():
-            with suppress(TimeoutError), pause_sample_clock():
-                async with asyncio.timeout(self._longest_s):
-                    await ended.wait()
+            with pause_sample_clock():
+                try:
+                    async with asyncio.timeout(self._longest_s):
+                        await ended.wait()
+                except TimeoutError:
+                    ended.set()
         try:
             yield
         finally:

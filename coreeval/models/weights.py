@@ -251,11 +251,15 @@ def _check_config(path: Path, parameters: int, tensors: int) -> None:
             )
 
 
+_LABELS: Final = frozenset(("label2id", "id2label"))
+"""Parts of a config whose keys are the words of labels, such as `record player`."""
+
+
 def _iter_objects(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a config and the configs of its parts."""
     yield config
-    for value in config.values():
-        if isinstance(value, dict):
+    for key, value in config.items():
+        if isinstance(value, dict) and key not in _LABELS:
             yield from _iter_objects(value)
 
 

@@ -37,7 +37,7 @@ from coreeval.errors import (
     UsageError,
 )
 from coreeval.schema import Value
-from coreeval.tools.env_file import address_of_hook, read_env_file
+from coreeval.tools.env_file import address_of_hook, read_env_file, restore_environment
 from coreeval.tools.files import hold_lock, special_kind, write_json
 from coreeval.tools.workspace import Workspace, workspace_for
 
@@ -301,27 +301,26 @@ def open_plan(path: Path) -> Iterator[SchedulePlan]:
     Raises:
         ConfigError: the config is invalid, or has no schedule.
     """
-    config_path, before = path.resolve(), dict(os.environ)
-    try:
-        _close_tracing()
-        config = load_config(config_path)
-        read_env_file(config_path.parent, config, quiet=True)
-        if config.schedule is None:
-            raise ConfigError(
-                "this config has no schedule",
-                where=str(path),
-                hint='add for example: schedule: "0 3 * * MON"',
+    config_path = path.resolve()
+    with restore_environment():
+        try:
+            _close_tracing()
+            config = load_config(config_path)
+            read_env_file(config_path.parent, config, quiet=True)
+            if config.schedule is None:
+                raise ConfigError(
+                    "this config has no schedule",
+                    where=str(path),
+                    hint='add for example: schedule: "0 3 * * MON"',
+                )
+            yield SchedulePlan(
+                path=config_path,
+                config=config,
+                schedule=config.schedule,
+                workspace=workspace_for(config_path.parent),
             )
-        yield SchedulePlan(
-            path=config_path,
-            config=config,
-            schedule=config.schedule,
-            workspace=workspace_for(config_path.parent),
-        )
-    finally:
-        _close_tracing()
-        os.environ.clear()
-        os.environ.update(before)
+        finally:
+            _close_tracing()
 
 
 def _close_tracing() -> None:

@@ -8,7 +8,9 @@ code.
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
@@ -60,6 +62,8 @@ _told = set[tuple[Path, tuple[str, ...]]]()
 """The files and names that this process has already reported."""
 _set = dict[str, tuple[Path, str]]()
 """The variables that this process has set from a file: the file and the value, by name."""
+_in_use = Counter[Path]()
+"""The number of runs in progress that use the variables of a file."""
 
 
 def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool = False) -> None:
@@ -95,10 +99,34 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
         sys.stderr.write(f"{_note(path, left)}\n")
 
 
+@contextmanager
+def hold_env_file(folder: Path) -> Iterator[None]:
+    """Keep the variables of a folder's `.env` set while a run in the block uses them."""
+    path = (folder / FILE).resolve()
+    _in_use[path] += 1
+    try:
+        yield
+    finally:
+        _in_use[path] -= 1
+
+
+@contextmanager
+def restore_environment() -> Iterator[None]:
+    """Restore the environment, and the record of what `.env` files have set, after the block."""
+    before, recorded = dict(os.environ), dict(_set)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        _set.clear()
+        _set.update(recorded)
+
+
 def _unset_others(path: Path) -> None:
-    """Unset the variables that other files have set, unless they have been changed since."""
+    """Unset the variables of other files, unless they are in use or have been changed since."""
     for name, (source, value) in list(_set.items()):
-        if source != path:
+        if source != path and not _in_use[source]:
             del _set[name]
             if os.environ.get(name) == value:
                 del os.environ[name]

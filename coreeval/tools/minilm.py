@@ -57,7 +57,10 @@ class MiniLM:
             for name in (WEIGHTS, TOKENIZER, CONFIG):
                 digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
             self._forward(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32))
-        except (OSError, ValueError, TypeError, LookupError, SafetensorError) as error:
+        except (
+            *(OSError, ValueError, TypeError, LookupError, RecursionError),
+            SafetensorError,
+        ) as error:
             raise ConfigError(
                 f"these are not the weights of a BERT like MiniLM: {error}",
                 where=str(folder),

@@ -133,6 +133,9 @@ async def test_nobody_waits_for_a_slow_first_request_without_end() -> None:
     assert entered == ["a", "b"]
     await asyncio.sleep(0.2)
     assert entered == ["a", "b", "a", "a"]
+    tasks.append(asyncio.create_task(hold(first, "a", entered)))
+    await asyncio.sleep(0.01)
+    assert entered[4:] == ["a"], "the first request is not waited for once more"
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -7,7 +7,14 @@ import pytest
 
 from coreeval.config import parse_config
 from coreeval.errors import ConfigError
-from coreeval.tools.env_file import MOST_BYTES, MOST_LINE, address_of_hook, read_env_file
+from coreeval.tools.env_file import (
+    MOST_BYTES,
+    MOST_LINE,
+    address_of_hook,
+    hold_env_file,
+    read_env_file,
+    restore_environment,
+)
 from tests.cli.kit import CONFIG
 
 HOSTILE = {
@@ -156,6 +163,28 @@ def test_texts_can_be_hidden_and_not_shown(
     assert os.environ[names[0]] == "True"
     assert names[1] not in os.environ
     assert names[1] in capsys.readouterr().err
+
+
+def test_a_run_in_progress_keeps_its_variables(tmp_path: Path) -> None:
+    one, other = (written(tmp_path / name, {"OPENAI_API_KEY": name}) for name in ("one", "other"))
+    read_env_file(one)
+    with hold_env_file(one):
+        read_env_file(other)
+        assert os.environ["OPENAI_API_KEY"] == "one"
+    read_env_file(other)
+    assert os.environ["OPENAI_API_KEY"] == "other"
+
+
+def test_restored_variables_are_still_known_to_be_of_a_file(tmp_path: Path) -> None:
+    names = ("one", "between", "other")
+    one, between, other = (written(tmp_path / name, {"OPENAI_API_KEY": name}) for name in names)
+    read_env_file(one)
+    with restore_environment():
+        read_env_file(between)
+        assert os.environ["OPENAI_API_KEY"] == "between"
+    assert os.environ["OPENAI_API_KEY"] == "one"
+    read_env_file(other)
+    assert os.environ["OPENAI_API_KEY"] == "other"
 
 
 def test_no_variable_of_the_shell_is_taken_under_another_name(

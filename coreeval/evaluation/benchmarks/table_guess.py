@@ -10,7 +10,7 @@ from typing import NamedTuple
 from coreeval.config import DatasetConfig
 from coreeval.config.user_files import suggest_file
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import BadRecord, parse_object, read_lines
+from coreeval.evaluation.benchmarks.files import BadRecord
 from coreeval.evaluation.benchmarks.rows import MOST_LISTED, find_columns
 from coreeval.evaluation.benchmarks.tables import (
     PEEKED,
@@ -18,6 +18,7 @@ from coreeval.evaluation.benchmarks.tables import (
     read_body,
     read_csv_records,
     read_header,
+    read_json_rows,
     read_tab_records,
 )
 from coreeval.tasks import load_task
@@ -217,14 +218,12 @@ def _suggest_file(path: Path) -> str:
 
 
 def _read_objects(path: Path) -> Iterator[_Row]:
-    for line in read_lines(path):
-        if line.raw.strip():
-            found = parse_object(line)
-            if isinstance(found, BadRecord):
-                yield _Row(line.number, {}, found.reason)
-            else:
-                known = {key: str(value) for key, value in found.items() if value is not None}
-                yield _Row(line.number, known)
+    for row in read_json_rows(path):
+        if isinstance(row.values, BadRecord):
+            yield _Row(row.line, {}, row.values.reason)
+        elif row.values is not None:
+            known = {key: str(value) for key, value in row.values.items() if value is not None}
+            yield _Row(row.line, known)
 
 
 def _describe_unreadable(records: Sequence[_Row]) -> str:

@@ -218,8 +218,10 @@ def _json_rows(config: DatasetConfig, files: list[tuple[Path, TableColumns]]) ->
     number = before = 0
     for path, columns in files:
         file, before = display_path(path, config), number
-        for found in _read_json(path):
+        for found in read_json_rows(path):
             number = before + found.number
+            if found.values is None:
+                continue
             if isinstance(found.values, BadRecord):
                 yield make_bad_row(file, found.line, found.values.reason, found.raw)
                 continue
@@ -228,27 +230,27 @@ def _json_rows(config: DatasetConfig, files: list[tuple[Path, TableColumns]]) ->
             )
 
 
-class _JsonRecord(NamedTuple):
-    """An object of a file."""
+class JsonRow(NamedTuple):
+    """An object, or a blank line, of a file."""
 
     line: int
     number: int
     """The number of its line, or of the element in a list, from 1."""
     raw: str
-    values: Object | BadRecord
-    """The object, or the reason why there is none."""
+    values: Object | BadRecord | None
+    """The object, or the reason why there is none; None for a blank line."""
 
 
-def _read_json(path: Path) -> Iterator[_JsonRecord]:
-    """Yield the objects of JSON Lines, or of one JSON list; blank lines are skipped."""
+def read_json_rows(path: Path) -> Iterator[JsonRow]:
+    """Yield the lines of JSON Lines, or the elements of one JSON list."""
     if not _is_list(path):
         for read in read_lines(path):
-            if read.raw.strip():
-                yield _JsonRecord(read.number, read.number, read.raw, parse_object(read))
+            values = parse_object(read) if read.raw.strip() else None
+            yield JsonRow(read.number, read.number, read.raw, values)
         return
     for number, (line, value) in enumerate(iter_json_elements(path), start=1):
         values = value if isinstance(value, dict) else BadRecord("JSON, but not an object")
-        yield _JsonRecord(line, number, json.dumps(value), values)
+        yield JsonRow(line, number, json.dumps(value), values)
 
 
 def _is_list(path: Path) -> bool:
@@ -263,7 +265,7 @@ _LOOKED_AT = 1000
 
 def _keys(path: Path) -> list[str]:
     """Return the keys of a file's first objects, in order of first appearance."""
-    found = (each.values for each in islice(_read_json(path), MOST_BAD))
+    found = (each.values for each in islice(read_json_rows(path), MOST_BAD))
     objects = list(islice((each for each in found if isinstance(each, dict)), PEEKED))
     if objects:
         return list(dict.fromkeys(key for each in objects for key in each))

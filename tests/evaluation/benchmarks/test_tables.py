@@ -128,6 +128,13 @@ def test_parts_are_numbered_through(tmp_path: Path) -> None:
         read("csv", tmp_path)
 
 
+def test_blank_lines_at_the_end_of_a_part_count_in_the_ids_of_the_next(tmp_path: Path) -> None:
+    put(tmp_path / "test-00000-of-00002.jsonl", '{"text":"p0","label":1}\n\n\n')
+    put(tmp_path / "test-00001-of-00002.jsonl", '{"text":"p1","label":1}\n')
+    found = read("jsonl", tmp_path)
+    assert [sample.id for sample in found.samples] == ["emotion/test/1", "emotion/test/4"]
+
+
 def test_bad_json_lines(tmp_path: Path) -> None:
     lines = [
         b'{"id": 1, "text": "ok", "label": "joy"}',
