@@ -129,13 +129,15 @@ def estimate(
 
     Raises:
         UsageError: the config, the benchmark, the prices or the release cannot be used, or two
-            arguments exclude each other.
+            arguments cannot be used together.
         RunError: a preview could not continue; it can be resumed.
     """
     if preview is not None and parent is not None:
-        raise UsageError("preview and parent exclude each other", where="estimate()")
+        raise UsageError("preview and parent cannot be used together", where="estimate()")
     if rows is not None and (limit or ids or labels or parent):
-        raise UsageError("rows excludes limit, ids, labels and parent", where="estimate()")
+        raise UsageError(
+            "rows cannot be used with limit, ids, labels or parent", where="estimate()"
+        )
     subset = build_subset(limit, sample, ids, labels)
     first = None if subset else limit
 

@@ -65,7 +65,7 @@ def gate(
     Args:
         release: Its directory, the id of its run, or the value.
         gates: The limits; by default those that `coreeval gate --print-config` shows.
-        report: The run's report.json, if targets were asked after the release.
+        report: The run's report.json, if targets were evaluated after the release.
         chain: Whether the releases before it must exist, unchanged.
 
     Raises:

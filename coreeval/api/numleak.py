@@ -282,7 +282,7 @@ def _find_cutoffs(
     for model, said in stated.items():
         if model not in found:
             hint = f"one of {', '.join(models)}"
-            raise UsageError(f"{model!r} has no answers here", where="cutoff", hint=hint)
+            raise UsageError(f"{model!r} has no answers in the rows", where="cutoff", hint=hint)
         try:
             found[model] = find_last_day(str(to_date_text(said)), "cutoff")
         except ValidationError:

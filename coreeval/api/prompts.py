@@ -184,7 +184,7 @@ def try_prompt(
         RunError: a model cannot be asked.
     """
     if samples and limit:
-        raise UsageError("--sample and --limit exclude each other")
+        raise UsageError("--sample and --limit cannot be used together")
     known, past = parse_role(role), None if run is None else find_run(run)
     bench = lab.open_lab(config)
 

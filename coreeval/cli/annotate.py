@@ -209,7 +209,7 @@ def score(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="key.json, if it is not in the folder of the sheets.",
+            help="The path of key.json, if it is not in the sheets' folder.",
         ),
     ] = None,
     out: Annotated[

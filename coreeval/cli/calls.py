@@ -54,7 +54,7 @@ def export(
         str,
         typer.Option(
             metavar="PROVIDER:NAME",
-            help="Whose answers.",
+            help="The model whose answers to export.",
             show_default=False,
             autocompletion=complete_providers,
         ),
@@ -142,7 +142,7 @@ def _confirm(told: Iterator[str], as_json: bool) -> bool:
 WIDEST_MODEL = 32
 SHOWN = 10
 """The most payers listed; `--json` has them all."""
-UNKNOWN_PAYER = "(nobody said)"
+UNKNOWN_PAYER = "(not recorded)"
 
 
 # -- stats ----------------------------------------------------------------------------------------

@@ -168,9 +168,12 @@ def _players(document: Document) -> Iterator[str]:
 
 def _news(document: Document) -> Iterator[str]:
     chars = document["snippet_chars"]
-    much = "in full, as shown to the rules" if chars is None else f"{chars} characters at most"
+    much = "in full, as shown to the rules" if chars is None else f"at most {chars} characters"
     lines = document["lines"]
-    yield f"news:     {lines['evidence']:,} pieces, {lines['offer']:,} offers; snippets: {much}"
+    yield (
+        f"news:     {lines['evidence']:,} articles, offered in "
+        f"{lines['offer']:,} searches; snippets: {much}"
+    )
     if document["takedown"]:
         yield f"takedown: {document['takedown']:,} entries"
 

@@ -85,7 +85,7 @@ def pcr(
         Path | None,
         typer.Argument(
             metavar="[CONFIG]",
-            help="Ask the targets of this YAML config about its benchmark; alternatively, give "
+            help="Test the targets of this YAML config on its benchmark; alternatively, use "
             "--pairs.",
             show_default=False,
         ),
@@ -189,7 +189,7 @@ def pcr(
 
     _refuse_mixed(context, asking=config is not None)
     if config is None and not pairs:
-        hint = "give --pairs FILE.jsonl, or a CONFIG that names targets to ask"
+        hint = "use --pairs FILE.jsonl, or pass a CONFIG that names targets to test"
         raise UsageError("--pairs is missing", where=WHERE, hint=hint)
     settings = PcrSettings(
         metric=metric if config else _parse_choice(metric, "--metric", METRICS),
@@ -246,27 +246,29 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
     given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
     for name in given:
         if asking and name in _OF_RECORDED:
-            hint = "give CONFIG to ask targets, or --pairs to use recorded answers"
+            hint = "pass CONFIG to test targets, or --pairs to use recorded answers"
             if name == "reference":
-                hint = "give a target of CONFIG `role: reference`"
-            raise UsageError(f"CONFIG and {flags[name]} exclude each other", where=WHERE, hint=hint)
+                hint = "set `role: reference` for a target of CONFIG"
+            raise UsageError(
+                f"CONFIG and {flags[name]} cannot be used together", where=WHERE, hint=hint
+            )
         if asking and name in _OF_CONFIG:
             key = f"detect.pcr.{_OF_CONFIG[name]}"
-            hint = f"set {key} in the config, or give --set {key}=..."
+            hint = f"set {key} in the config, or use --set {key}=..."
             raise UsageError(
                 f"{flags[name]} cannot be used with CONFIG, which sets it", where=WHERE, hint=hint
             )
         if not asking and name in _OF_ASKING:
-            hint = "give CONFIG to ask targets"
+            hint = "pass CONFIG to test targets"
             raise UsageError(
-                f"{flags[name]} only applies when asking targets", where=WHERE, hint=hint
+                f"{flags[name]} only applies when testing targets", where=WHERE, hint=hint
             )
 
 
 def _parse_choice(text: str, option: str, known: str) -> str:
     """Return the value of a required option; a score cannot be guessed."""
     if not text:
-        raise UsageError(f"{option} is missing", where=WHERE, hint=f"give one of {known}")
+        raise UsageError(f"{option} is missing", where=WHERE, hint=f"use one of {known}")
     return text
 
 
@@ -281,7 +283,7 @@ def _make_command(detector: Detector) -> Callable[..., None]:
         probe: Annotated[
             str | None,
             typer.Option(
-                metavar="P", help=f"Additional ways of asking: {known}.", hidden=not probes
+                metavar="P", help=f"Additional types of question: {known}.", hidden=not probes
             ),
         ] = None,
         dry_run: DryRunOption = False,
@@ -293,9 +295,9 @@ def _make_command(detector: Detector) -> Callable[..., None]:
 
         if probe is not None and probe not in probes:
             raise UsageError(
-                f"there is no probe {probe!r}",
+                f"unknown probe {probe!r}",
                 where=f"coreeval detect {detector.name}",
-                hint=f"leave --probe out, or give one of {known}" if probes else "leave it out",
+                hint=f"omit --probe, or use one of {known}" if probes else "leave it out",
             )
         chosen = detector if probe is None else probes[probe]
         work = show_detection_estimate if dry_run else detect_run

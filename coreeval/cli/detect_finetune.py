@@ -185,5 +185,5 @@ def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
     parts = ", ".join(f"{name} {number}" for name, number in document["samples"].items())
     yield from weights_lines(document)
     yield f"samples:  {parts}; train part {document['train']}"
-    yield f"cells:    {times['left']} of {times['cells']} remain to be trained and asked"
+    yield f"cells:    {times['left']} of {times['cells']} remain to be trained and tested"
     yield time_line(times)

@@ -42,7 +42,7 @@ def numleak(
         Path | None,
         typer.Argument(
             metavar="[CONFIG]",
-            help="Ask the targets of this YAML config; alternatively, give --responses or "
+            help="Test the targets of this YAML config; alternatively, use --responses or "
             "--backtest.",
             show_default=False,
         ),
@@ -92,7 +92,7 @@ def numleak(
         typer.Option(
             "--series",
             metavar="NAME[=FILE]",
-            help="A built-in series, a family or a YAML file; append =FILE to give its values; "
+            help="A built-in series, a family or a YAML file; append =FILE to supply its values; "
             "repeatable.",
         ),
     ] = None,
@@ -195,16 +195,17 @@ def _one_of(given: list[str]) -> str:
     """Return the calling mode that was chosen."""
     if len(given) > 1:
         raise UsageError(
-            f"{' and '.join(given)} exclude each other",
+            f"{' and '.join(given)} cannot be used together",
             where=WHERE,
-            hint="CONFIG and --backtest (which needs no config) ask models; --responses and "
+            hint="CONFIG and --backtest (which needs no config) send questions to models; "
+            "--responses and "
             "--rankings read recorded files",
         )
     if not given:
         raise UsageError(
             "there is nothing to audit",
             where=WHERE,
-            hint="give a CONFIG, --responses FILE, --rankings FILE, or --backtest START:END "
+            hint="pass a CONFIG, --responses FILE, --rankings FILE, or --backtest START:END "
             "--series A --model B",
         )
     return given[0]
@@ -217,7 +218,7 @@ def _refuse_mixed(context: typer.Context, way: str) -> None:
         source = context.get_parameter_source(name)
         if source and source.name == "COMMANDLINE" and way not in ways:
             raise UsageError(
-                f"{flags[name]} goes with {' or '.join(ways)}, not with {way}",
+                f"{flags[name]} can be used with {' or '.join(ways)}, not with {way}",
                 where=WHERE,
                 hint=_hint(name, way),
             )
@@ -228,5 +229,5 @@ def _hint(name: str, way: str) -> str:
     if way == "CONFIG":
         keys = {"series": "detect.numleak.series", "dates": "detect.numleak.dates"}
         key = keys.get(name, "models.targets")
-        return f"set {key} in the config" + (f", or give --set {key}=..." if name in keys else "")
+        return f"set {key} in the config" + (f", or use --set {key}=..." if name in keys else "")
     return "leave it out"

@@ -71,7 +71,7 @@ def compare_files(
         raise UsageError(
             f"{twice[0]!r} is given both as a model to compare and as a reference",
             where=WHERE,
-            hint="write NAME=FILE, or give the model with only one of the two options",
+            hint="write NAME=FILE, or pass the model to only one of the two options",
         )
     both = models | clean
     read = PcrInput(

@@ -45,7 +45,7 @@ ModelOption = Annotated[
 MaxTokensOption = Annotated[
     int,
     typer.Option(
-        min=16, max=LARGEST_COUNT, help="Longer texts, in tokens, are left out and reported."
+        min=16, max=LARGEST_COUNT, help="Skip texts longer than this many tokens, and report them."
     ),
 ]
 DryRunOption = Annotated[
@@ -61,7 +61,8 @@ def membership(
         typer.Option(
             "--reference",
             metavar="MODEL",
-            help="A model too old to have read the originals, named as in --model; the verdict "
+            help="A model too old to have read the originals, in the same form as --model; the "
+            "verdict "
             "`member` then requires a larger effect than this model shows.",
         ),
     ] = None,

@@ -54,7 +54,7 @@ def estimate(
             metavar="N",
             min=1,
             max=LARGEST_COUNT,
-            help="Estimate for a benchmark of N samples like those there are.",
+            help="Estimate for a benchmark of N samples similar to those of the config.",
         ),
     ] = None,
     preview: Annotated[
@@ -76,7 +76,7 @@ def estimate(
     from coreeval.graph.estimate.run_estimate import estimate as reckon
 
     if preview is not None and release is not None:
-        raise typer.BadParameter("--preview and --from exclude each other")
+        raise typer.BadParameter("--preview and --from cannot be used together")
     _check_rows(rows, {"--limit": limit, "--ids": ids, "--label": label, "--from": release})
     subset, overrides = read_subset(limit, sample, ids, label), setting or ()
     taken = _TakenSamples(limit=None if subset else limit, subset=subset, rows=rows)
@@ -109,7 +109,7 @@ def _check_rows(rows: int | None, parts: Mapping[str, object]) -> None:
     """Refuse --rows together with options that select a part of the benchmark."""
     given = [name for name, value in parts.items() if value]
     if rows is not None and given:
-        raise typer.BadParameter(f"--rows and {given[0]} exclude each other")
+        raise typer.BadParameter(f"--rows and {given[0]} cannot be used together")
 
 
 def _subset_arguments(
@@ -190,7 +190,7 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
             yield f"  {done.failed} of the preview's samples failed: see the run's status"
     elif kept := estimate.samples - estimate.to_pay:
         told = format_quantity(kept, "is", "are")
-        yield f"{told} kept from a release: only targets are asked about them"
+        yield f"{told} kept from a release: only targets are evaluated on them"
 
 
 # -- the sums -------------------------------------------------------------------------------------

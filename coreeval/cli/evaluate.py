@@ -48,7 +48,7 @@ def evaluate(
         typer.Option(
             metavar="TARGET",
             autocompletion=complete_providers,
-            help="A target to ask: provider:name, or a YAML mapping with a target's keys; "
+            help="A target to evaluate: provider:name, or a YAML mapping with a target's keys; "
             "repeatable. By default, all targets of the run.",
         ),
     ] = None,
@@ -115,7 +115,7 @@ def _document(done: "RunSummary") -> Document:
 
 
 def _words(document: Document, run: Path) -> Iterator[str]:
-    yield f"{STATES[document['status']]}: asked {', '.join(document['asked'])}"
+    yield f"{STATES[document['status']]}: evaluated {', '.join(document['asked'])}"
     if document["arms"] is None:
         yield f"go on:   {command('resume', run)}"
         return
@@ -131,7 +131,7 @@ def _words(document: Document, run: Path) -> Iterator[str]:
             yield from (f"  {one_line(one.target)}: {one_line(one.reason)}" for one in found)
     cost = document["cost"]
     usd = describe_price(cost["billed_usd"])
-    yield f"calls of the run so far: {cost['billed_calls']} asked {usd}"
+    yield f"calls of the run so far: {cost['billed_calls']} billed {usd}"
     yield f"report:  {brief(run / 'report.html')}"
 
 

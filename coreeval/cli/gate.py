@@ -42,7 +42,7 @@ def gate(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="The run's report.json, if targets were asked after the release.",
+            help="The run's report.json, if targets were evaluated after the release.",
         ),
     ] = None,
     junit: Annotated[

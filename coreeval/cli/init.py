@@ -222,7 +222,7 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
     names = {simplify_label(value.strip()): name.strip() for value, _, name in pairs}
     if unknown := [value for value in names if value not in found.labels]:
         raise UsageError(
-            f"the column {found.label!r} has no value {unknown[0]!r}",
+            f"the {found.label!r} column has no value {unknown[0]!r}",
             where="--labels",
             hint=f"its values are {', '.join(found.labels)}",
         )
@@ -232,7 +232,7 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
     if unnamed:
         example = ",".join(f"{value}=NAME" for value in found.labels)
         raise UsageError(
-            f"the labels of the column {found.label!r} are numbers: explain what they mean",
+            f"the labels in the {found.label!r} column are numbers: explain what they mean",
             where="coreeval init",
             hint=f"--labels {example}",
         )
@@ -359,13 +359,13 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     yield f"{brief(data)}: {format_quantity(found.rows, 'row')}{left_out}"
     yield f"  text:   {', '.join(map(one_line, found.texts))}"
     yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
-    yield "  if a column is wrong, delete both files and give --text COLUMN and --label COLUMN"
+    yield "  if a column is wrong, delete both files and use --text COLUMN and --label COLUMN"
 
 
 def _item_lines(data: Path, found: "ItemGuess") -> Iterator[str]:
     yield f"{brief(data)}: {format_quantity(found.rows, 'row')}"
     yield f"  task:   {found.task}, from the columns {', '.join(map(one_line, found.read))}"
-    yield "  if the column of a label is meant, delete the config and give --label COLUMN"
+    yield "  if the file has a label column, delete the config and use --label COLUMN"
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def _taken(paths: Sequence[Path]) -> UsageError:
     return UsageError(
         f"this folder already has a {what}",
         where=", ".join(map(str, paths)),
-        hint=f"edit {them}, or delete {them} and give the same command again, or give another DIR",
+        hint=f"edit {them}, or delete {them} and run the command again, or choose another DIR",
     )
 
 

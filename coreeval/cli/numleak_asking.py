@@ -129,7 +129,7 @@ def _preset(asking: AuditRequest) -> dict[str, Any]:
             raise UsageError(
                 f"{option} is missing",
                 where="--backtest",
-                hint="give --series NAME and --model PROVIDER:NAME (both repeatable)",
+                hint="use --series NAME and --model PROVIDER:NAME (both repeatable)",
             )
     series, files = split_series_options(preset.series)
     cutoffs = dict(parse_cutoff(text, preset.models) for text in preset.cutoffs)

@@ -164,7 +164,9 @@ def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
     model, _, said = text.rpartition("=")
     if model and model not in models:
         raise UsageError(
-            f"{model!r} has no answers here", where="--cutoff", hint=f"one of {', '.join(models)}"
+            f"{model!r} has no answers in the files",
+            where="--cutoff",
+            hint=f"one of {', '.join(models)}",
         )
     try:
         return model, TypeAdapter(DateText).validate_python(said)
@@ -202,9 +204,9 @@ def _refuse_duplicates(read: Mapping[Path, Records[RankingCandidate]]) -> None:
             first = seen.setdefault(one.key, path)
             if first != path:
                 raise DatasetError(
-                    f"{one.candidate!r} of {one.date} of {one.model} is in {first.name} as well",
+                    f"{one.candidate!r} of {one.date} of {one.model} is also in {first.name}",
                     where=str(path),
-                    hint="give each candidate only once",
+                    hint="list each candidate only once",
                 )
 
 

@@ -136,8 +136,8 @@ FromOption = Annotated[
         "--from",
         metavar="RELEASE",
         autocompletion=complete_releases,
-        help="Carry over the samples of this release that are still valid; `latest` is the "
-        "newest one here.",
+        help="Carry over the samples of this release that are still valid; `latest` is the newest "
+        "one in this workspace.",
     ),
 ]
 StaleOption = Annotated[

@@ -107,14 +107,14 @@ def _cost(calls: Sequence[Document]) -> str:
     sent = [call for call in calls if not call["cached"]]
     spent = sum(call["prompt_tokens"] + call["completion_tokens"] for call in sent)
     known = len(calls) - len(sent)
-    parts = [f"{len(sent)} asked, {spent} tokens"] if sent else []
-    return "; ".join([*parts, *([f"{known} from the store"] if known else [])]) or "nothing asked"
+    parts = [f"{len(sent)} sent, {spent} tokens"] if sent else []
+    return "; ".join([*parts, *([f"{known} from the store"] if known else [])]) or "no calls"
 
 
 def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:
     if missed:
         first = missed[0]
-        told = f"passed over: {len(missed)}, for which the role is not asked; the first: "
+        told = f"skipped: {len(missed)}, for which the role is not called; the first:  "
         yield from _wrap_line(f"{told}{first['sample']}: {first['reason']}", "")
 
 
@@ -123,7 +123,7 @@ def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
         "samples": "samples",
         "valid": "valid answers",
         "clean": "nothing found",
-        "asked": "calls asked",
+        "asked": "calls sent",
         "known": "calls answered from the store",
         "prompt_tokens": "tokens in",
         "completion_tokens": "tokens out",

@@ -151,7 +151,7 @@ def resume(
         from coreeval.graph.run import resume as work
 
     if keep and anew:
-        raise typer.BadParameter("--keep and --anew exclude each other")
+        raise typer.BadParameter("--keep and --anew cannot be used together")
     before = _read_manifest(run)
     choice: IfChanged = "keep" if keep else "anew" if anew else "refuse"
 
@@ -290,7 +290,7 @@ def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:
         usd = describe_price(cost.billed_usd)
         of = "" if cost.budget_usd is None else f" of {cost.budget_usd:.2f}"
         yield (
-            f"calls:   {cost.billed_calls} asked {usd}{of}, {cost.cached_calls} answered from "
+            f"calls:   {cost.billed_calls} billed {usd}{of}, {cost.cached_calls} answered from "
             "the store"
         )
     if cost.unknown_usd:
@@ -307,8 +307,8 @@ def _estimate_lines(misses: Sequence[Document] | None) -> Iterator[str]:
             unit, form = _MEASURES[miss["measure"]]
             low, likely, high = (format(miss["estimated"][at], form) for at in _ENDS)
             yield (
-                f"         estimated {likely} {unit} ({low} to {high}), "
-                f"were {format(miss['actual'], form)}"
+                f"         {unit}: {format(miss['actual'], form)} "
+                f"(estimated: {likely}, {low} to {high})"
             )
 
 

@@ -106,7 +106,7 @@ def _confirm(run: Path, as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
         raise UsageError(
             "this deletes a run and needs confirmation, but the session is not interactive",
-            hint="give --yes",
+            hint="use --yes",
         )
     typer.confirm(f"Delete {brief(run)} {_describe_loss(run)}?", abort=True, err=True)
 

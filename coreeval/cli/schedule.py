@@ -51,7 +51,7 @@ ConfigsArgument = Annotated[
 def due(
     configs: ConfigsArgument,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Only show the next five times.")
+        bool, typer.Option("--explain", help="Only show the next five dates and times.")
     ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing if nothing was due.")
@@ -133,7 +133,7 @@ def install(
         bool,
         typer.Option(
             "--accept-hooks",
-            help="Accept the current hooks; on its own, writes no unit.",
+            help="Accept the current hooks; if used alone, write no unit.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -175,9 +175,9 @@ def _choose_unit_kind(*, cron: bool, systemd: bool, github: bool, none: bool) ->
         return None
     if cron + systemd + github != 1:
         raise UsageError(
-            "no scheduler was given",
+            "no scheduler was chosen",
             where="coreeval schedule install",
-            hint="give one of --cron, --systemd, --github",
+            hint="use one of --cron, --systemd, --github",
         )
     return "cron" if cron else "systemd" if systemd else "github"
 

@@ -20,7 +20,7 @@ def score_lines(found: Document | None, run: Path) -> Iterator[str]:
         return
     if not found["targets"]:
         ask = command("evaluate", run, "--target", "PROVIDER:NAME")
-        yield f"scores:  no target was asked; name one: {ask}"
+        yield f"scores:  no target was evaluated; evaluate one: {ask}"
         return
     yield f"scores:  {found['score']} with its 95 % interval, n: samples"
     shown = [*SHOWN_ARMS, *(["control"] if found["texts"].get("control") else [])]
@@ -53,4 +53,4 @@ def _arm_cell(scores: Document, arm: str, texts_of: Mapping[str, int]) -> str:
     if arm in scores:
         score = Score.model_validate(scores[arm])
         return format_estimate(score, ".3f", n=score.n, undefined="every question was refused")
-    return "not asked" if texts_of.get(arm, 0) or arm == "original" else "there are no texts"
+    return "not evaluated" if texts_of.get(arm, 0) or arm == "original" else "there are no texts"

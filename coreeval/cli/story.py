@@ -209,7 +209,7 @@ def _step_lines(step: "StepHistory", evidence: EvidenceById, with_calls: bool) -
 def _format_calls(calls: "tuple[CallHistory, ...]") -> str:
     paid = sum(not call.cached for call in calls)
     known = len(calls) - paid
-    asked = f", {paid} {_plural('call', paid)} asked" if paid else ""
+    asked = f", {paid} {_plural('call', paid)} sent" if paid else ""
     return asked + (f", {known} {_plural('call', known)} from the store" if known else "")
 
 
@@ -239,7 +239,7 @@ def _retrieve_lines(did: Document, evidence: EvidenceById) -> Iterator[str]:
     known = list(did.get("evidence", ()))
     for query in did.get("asked", ()):
         came = query["why_none"] or f"{query['found']} {_plural('article', query['found'])}"
-        yield from wrap_text(f"asked {query['rung']} {query['text']!r}: {came}")
+        yield from wrap_text(f"searched {query['rung']} {query['text']!r}: {came}")
     how = RUNGS.get(did.get("rung", "none"), "")
     yield from wrap_text(f"{len(known)} {_plural('article', len(known))}, found {how}")
     for key in known[:NEWS_SHOWN]:

@@ -75,7 +75,9 @@ TextOption = Annotated[
 TargetOption = Annotated[
     str | None,
     typer.Option(
-        metavar="MODEL", help="List samples that this target answered, or answered as given below."
+        metavar="MODEL",
+        help="The target for --right and --wrong; if used alone, list the samples that it "
+        "answered.",
     ),
 ]
 RightOption = Annotated[
@@ -86,7 +88,11 @@ RightOption = Annotated[
 ]
 WrongOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="ARM", help="List samples that the same target got wrong on this arm."),
+    typer.Option(
+        metavar="ARM",
+        help="List samples that a target got wrong on this arm (with --right: the same "
+        "target); repeatable.",
+    ),
 ]
 SortOption = Annotated[
     str, typer.Option(metavar="BY", help="order, usd, attempts, seconds, calls, ended_at, …")
@@ -117,7 +123,9 @@ LinesOption = Annotated[
 ]
 HideOption = Annotated[
     bool,
-    typer.Option("--hide-texts", help="Replace texts, prompts and answers by lengths and hashes."),
+    typer.Option(
+        "--hide-texts", help="Replace texts, prompts and answers with their lengths and hashes."
+    ),
 ]
 
 

@@ -47,7 +47,7 @@ def _words(found: "Validation", run: str) -> Iterator[str]:
             yield "    " + line.replace("\n", "\n    ")
     warned = len(found.warnings)
     if found.ok:
-        held = f"ready to run; warnings: {warned}" if warned else "everything holds"
+        held = f"ready to run; warnings: {warned}" if warned else "all checks passed"
         yield f"{held}; next: {run}"
     else:
         yield "not ready: see the lines marked FAILED"

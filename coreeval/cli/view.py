@@ -48,7 +48,7 @@ def view(
     hide_texts: Annotated[
         bool,
         typer.Option(
-            "--hide-texts", help="Replace texts, prompts and answers by lengths and hashes."
+            "--hide-texts", help="Replace texts, prompts and answers with their lengths and hashes."
         ),
     ] = False,
     bundle: Annotated[

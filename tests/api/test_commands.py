@@ -278,7 +278,7 @@ async def test_prompts_are_listed_and_shown(shell: Shell) -> None:
     assert shown.table["role"][0] == "system" and shown.table["content"][0]
     with pytest.raises(UsageError, match="played by rules here"):
         coreeval.try_prompt(config, role="extractor")
-    with pytest.raises(UsageError, match="exclude each other"):
+    with pytest.raises(UsageError, match="cannot be used together"):
         coreeval.try_prompt(config, role="extractor", samples=["a"], limit=2)
     with pytest.raises(UsageError, match="which task"):
         coreeval.render_prompt("composer")

@@ -145,7 +145,7 @@ async def test_estimates_and_checks_work_under_a_running_loop(shell: Shell) -> N
         ({"sample": "random"}, "sample chooses the samples for limit, but limit is missing"),
         ({"limit": 0}, "0 is not a number of samples"),
         ({"rows": 10, "limit": 3}, "rows excludes limit"),
-        ({"preview": 2, "parent": "latest"}, "preview and parent exclude each other"),
+        ({"preview": 2, "parent": "latest"}, "preview and parent cannot be used together"),
     ],
 )
 def test_arguments_that_cannot_be_meant_are_refused(

@@ -132,7 +132,7 @@ def test_version(shell: Shell) -> None:
         (["init", "a-file"], "is a file"),
         (["resume", ".", "--keep", "--anew"], "--keep and --anew"),
         (["trace", ".", "id", "--outcome", "failed"], "--outcome"),
-        (["detect", "recitation", ".", "--probe", "quizz"], "there is no probe 'quizz'"),
+        (["detect", "recitation", ".", "--probe", "quizz"], "unknown probe 'quizz'"),
     ],
 )
 def test_a_wrong_command_line(shell: Shell, arguments: list[str], message: str) -> None:

@@ -83,7 +83,7 @@ def test_mistakes_in_the_config(shell: Shell, changes: dict[str, object], said: 
 
 def test_judged_answers_go_with_recorded_ones(shell: Shell) -> None:
     said = detect(shell, write(shell), "--utility", "u.jsonl", "--json")
-    assert said.code == 2 and "--utility goes with --responses" in said.error["message"]
+    assert said.code == 2 and "--utility can be used with --responses" in said.error["message"]
     nobody = shell.write("said.jsonl", '{"model": "m", "series": "tides", "date": "1980-01", '
                          '"variant": "defended", "response": "1"}\n')  # fmt: skip
     found = detect(shell, "--responses", nobody, "--series", "tides.yaml", "--json")

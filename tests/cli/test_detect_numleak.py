@@ -127,15 +127,17 @@ def test_a_file_may_hold_the_values(shell: Shell, answers: Path) -> None:
         "the file": ("--responses", "nowhere.jsonl"),
         "the file of answers is empty": ("--responses", "empty.jsonl"),
         "CONFIG and --responses exclude": ("x.yaml", "--responses", "said.jsonl"),
-        "--model goes with --backtest, not with --responses": (
+        "--model can be used with --backtest, not with --responses": (
             "--responses", "said.jsonl", "--model", "offline:memorizing",
         ),
-        "--dry-run goes with CONFIG or --backtest": ("--responses", "said.jsonl", "--dry-run"),
-        "--series goes with --responses or --backtest": ("x.yaml", "--series", "tides.yaml"),
+        "--dry-run can be used with CONFIG or --backtest": (
+            "--responses", "said.jsonl", "--dry-run",
+        ),
+        "--series can be used with --responses or --backtest": ("x.yaml", "--series", "tides.yaml"),
         "'=x' is not of the form NAME=FILE": ("--responses", "said.jsonl", "--series", "=x"),
         "there is no built-in series 'tidse'": ("--responses", "said.jsonl", "--series", "tidse"),
         "'soon' is not a date": ("--responses", "said.jsonl", "--cutoff", "soon"),
-        "'z' has no answers here": ("--responses", "said.jsonl", "--cutoff", "z=2020-01"),
+        "'z' has no answers in the files": ("--responses", "said.jsonl", "--cutoff", "z=2020-01"),
         "'2015' is not of the form START:END": ("--backtest", "2015"),
         "--series is missing": ("--backtest", "2015:2016", "--model", "offline:memorizing"),
         "--model is missing": ("--backtest", "2015:2016", "--series", "tides.yaml"),
@@ -276,6 +278,6 @@ def test_options_of_other_ways_are_refused(
     shell: Shell, scored: Path, option: tuple[str, str]
 ) -> None:
     said = shell("detect", "numleak", "--rankings", scored, *option)
-    assert said.code == 2 and f"{option[0]} goes with" in said.err
+    assert said.code == 2 and f"{option[0]} can be used with" in said.err
     both = shell("detect", "numleak", "--rankings", scored, "--responses", scored)
-    assert both.code == 2 and "exclude each other" in both.err
+    assert both.code == 2 and "cannot be used together" in both.err

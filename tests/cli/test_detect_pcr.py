@@ -409,7 +409,7 @@ def test_each_kind_of_config_names_the_other_command(
     [
         (("--metric", "bleu"), ("--metric cannot be used with CONFIG", "--set detect.pcr.metric=")),
         (("--train-split", "dev"), ("detect.pcr.train_split",)),
-        (("--pairs", "x.jsonl"), ("exclude each other",)),
+        (("--pairs", "x.jsonl"), ("cannot be used together",)),
         (("--plot", "p.pdf"), ("cannot write",)),
     ],
 )
@@ -427,4 +427,4 @@ def test_options_that_would_be_passed_over_are_refused(
 
 def test_options_of_asking_are_refused_with_pairs(shell: Shell) -> None:
     said = shell("detect", "pcr", "--pairs", "x.jsonl", "--dry-run")
-    assert said.code == 2 and "--dry-run only applies when asking targets" in said.err
+    assert said.code == 2 and "--dry-run only applies when testing targets" in said.err

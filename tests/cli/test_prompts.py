@@ -359,7 +359,7 @@ def test_mistakes_are_told(shell: Shell, arguments: list[str], message: str, hin
         (["--role", "extractor", "--model", "{modl: x}"], "this is not a model"),
         (["--role", "extractor", "--judge"], "--judge applies only to the composer: the"),
         (["--role", "composer", "--judge"], "the fact_judge is played by rules here"),
-        (["--role", "composer", "--sample", "a", "--limit", "1"], "exclude each other"),
+        (["--role", "composer", "--sample", "a", "--limit", "1"], "cannot be used together"),
     ],
 )
 def test_who_cannot_be_tried(shell: Shell, arguments: list[str], message: str) -> None:

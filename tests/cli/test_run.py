@@ -111,7 +111,9 @@ def test_nothing_is_left_to_do_on_a_complete_run(shell: Shell, copied: Path) -> 
     assert "no samples of the run had failed" in retried.err
     assert retried.document["counts"] == before
     assert retried.document["scores"]["targets"] == []
-    assert "scores:  no target was asked; name one: coreeval evaluate copied " in resumed.out
+    assert (
+        "scores:  no target was evaluated; evaluate one: coreeval evaluate copied " in resumed.out
+    )
 
 
 def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
@@ -134,7 +136,7 @@ def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
         "openai:x y", "0.500 (0.250 to 0.750, n = 5)", "every question was refused",
         "there are no texts",
     ]  # fmt: skip
-    assert told({"updated": 2})[-1].endswith("  not asked")
+    assert told({"updated": 2})[-1].endswith("  not evaluated")
     sides = [{"arm": arm, "macro_f1": score} for arm in ("original", "updated")]
     pair = dict(zip(("first", "second"), sides, strict=True)) | {"macro_f1_difference": score}
     report["arms"]["targets"][0]["all_samples"]["comparisons"] = [pair]

@@ -34,7 +34,7 @@ def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(LocalKnowledge, "count_less_certain", lambda *_: {"crawl": 4972})
         held = shell("validate", shell.config(changes))
-    assert "everything holds; next: coreeval refresh trial.yaml --limit 20 " in held.out
+    assert "all checks passed; next: coreeval refresh trial.yaml --limit 20 " in held.out
     assert re.search(
         r"\n    \d+ articles on \d+ days of the window \(local\); 4,972 more are left out, because "
         "their publication time is less certain than knowledge.min_precision: ",
@@ -128,7 +128,7 @@ def test_a_few_bad_rows_are_pointed_at_and_most_rows_may_not_be_bad(shell: Shell
     said = shell("validate", shell.config({"dataset": dataset}))
     assert said.code == 2
     assert "2 of 3 rows are not samples of the task emotion" in said.out
-    assert "dataset.columns" in said.out and "everything holds" not in said.out
+    assert "dataset.columns" in said.out and "all checks passed" not in said.out
 
 
 @pytest.mark.parametrize("target", ["offline:clasifier", "offline"])
