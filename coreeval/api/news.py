@@ -73,9 +73,9 @@ class NewsRequest:
         """
         if sum(given is not None for given in (self.days, self.since, self.source)) != 1:
             raise UsageError(
-                "no news source was given",
+                "no news source was chosen",
                 where="coreeval gdelt sync",
-                hint="give one of --days N, --since last, --since YYYY-MM-DD, --from PATH",
+                hint="use one of --days N, --since last, --since YYYY-MM-DD, --from PATH",
             )
         if self.until and self.since in (None, LAST):
             raise UsageError("--until needs --since YYYY-MM-DD", where="coreeval gdelt sync")
@@ -508,9 +508,9 @@ def _make_articles_config(
 
     if not source and not fetch:
         raise UsageError(
-            "no source of texts was given",
+            "no source of texts was chosen",
             where="coreeval gdelt text",
-            hint="give --from PATH, or --fetch with --contact ADDRESS",
+            hint="use --from PATH, or --fetch with --contact ADDRESS",
         )
     archives = tuple(str(path) for path in source if path.is_dir() or _is_archive(path))
     files = tuple(str(path) for path in source if path.is_dir() or not _is_archive(path))

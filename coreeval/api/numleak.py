@@ -243,7 +243,7 @@ def _read_answers(answers: Answers, name: str | None, model: str) -> Records[Rep
     rows = list_rows(answers, "answers", index=DATE)
     if not rows:
         raise UsageError(
-            "there are no answers", where="answers", hint="give rows with date and response"
+            "there are no answers", where="answers", hint="pass rows with `date` and `response`"
         )
     usual = {"model": model, SERIES: make_series_id(name or SERIES)}
     return collect_replies(SOURCE, number_rows(_complete_row(row, usual) for row in rows))
@@ -265,9 +265,9 @@ def _require_truth(replies: Sequence[Reply], asked: Sequence[str]) -> None:
     known = built_in | {reply.series for reply in replies if reply.truth is not None}
     if missing := [name for name in asked if name not in known]:
         raise UsageError(
-            f"there are no values to compare the answers about {missing[0]!r} with",
+            f"there are no values to compare with the answers about {missing[0]!r}",
             where="values",
-            hint="give values={date: number}, or answers with a truth",
+            hint="pass values={date: number}, or answers with a truth",
         )
 
 

@@ -170,7 +170,8 @@ def _read(given: Texts, where: str, how: ReadOptions) -> BenchmarkTexts:
         raise UsageError(
             f"no row has {' or '.join(map(repr, fields))}",
             where=where,
-            hint=f"name the columns to compare with fields=[...]: there are {', '.join(rows[0])}",
+            hint="name the columns to compare with fields=[...]; available columns: "
+            f"{', '.join(rows[0])}",
         )
     records = (ItemRecord(number, row) for number, row in enumerate(rows, start=1))
     return collect_texts(f"<{where}>", records, fields)

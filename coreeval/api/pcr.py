@@ -253,14 +253,14 @@ def _read_input(
 ) -> PcrInput:
     given = pairs if isinstance(pairs, Mapping) else {_name_source(pairs): pairs}
     if "original_output" in given:
-        hint = "give a list of dicts"
+        hint = "pass a list of dicts"
         raise UsageError("a single pair is not enough", where="pairs", hint=hint)
     models, clean = _read_models(given, "pairs"), _read_models(references, "references")
     if twice := sorted(models.keys() & clean.keys()):
         raise UsageError(
             f"{twice[0]!r} is both a model to compare and a reference",
             where="coreeval.pcr",
-            hint="give it another name, or leave it out of one of the two",
+            hint="rename it, or remove it from one of the two",
         )
     both = models | clean
     return PcrInput(

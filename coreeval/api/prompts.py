@@ -254,7 +254,7 @@ def _open_lab(
 ) -> Iterator[PromptLab]:
     """Open the lab of a config, of a run, or of a task's bundled samples."""
     if task is not None and (config or run):
-        raise UsageError("the config or the run names the task", hint="leave out --task")
+        raise UsageError("the config or the run names the task", hint="omit --task")
     if config or run:
         bench = lab.open_lab(config) if config else lab.open_run_lab(run or Path())
         yield lab.use_prompts(bench, folder)
@@ -262,7 +262,7 @@ def _open_lab(
         with lab.open_bundled_lab(task) as bench:
             yield lab.use_prompts(bench, folder)
     else:
-        raise UsageError("which task?", hint="give --task T, --config CONFIG or --run RUN")
+        raise UsageError("which task?", hint="use --task T, --config CONFIG or --run RUN")
 
 
 def _apply_run(bench: PromptLab, run: Path | None) -> tuple[PromptLab, Path]:

@@ -131,7 +131,7 @@ def review(
         recorded = record_choices(run, choices, by=by or "")
     elif by or note:
         raise UsageError(
-            "no decision was given",
+            "no decision was made",
             where="--by" if by else "--note",
             hint="add --approve ID, --reject ID, --all approve|reject or --from-csv FILE",
         )

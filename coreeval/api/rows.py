@@ -74,7 +74,7 @@ def list_rows(given: Rows, where: str, *, index: str = "") -> list[dict[str, obj
     """
     if isinstance(given, Mapping):
         raise UsageError(
-            "a single dict is not rows", where=where, hint="give a list of dicts, or a data frame"
+            "a single dict is not rows", where=where, hint="pass a list of dicts, or a data frame"
         )
     if _is_frame(given):
         return _list_frame_rows(given, index)
@@ -91,7 +91,7 @@ def list_rows(given: Rows, where: str, *, index: str = "") -> list[dict[str, obj
             raise UsageError(
                 f"a row is a {type(row).__name__}, not a dict",
                 where=where,
-                hint="give a list of dicts, a data frame, an Arrow table or the path of a file",
+                hint="pass a list of dicts, a data frame, an Arrow table or the path of a file",
             )
     return [_to_plain_row(row) for row in rows]
 

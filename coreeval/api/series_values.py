@@ -101,7 +101,7 @@ def split_series(values: Values, asked: Sequence[str]) -> Mapping[str, OneSeries
         raise UsageError(
             f"the answers are about {len(asked)} series: {', '.join(asked)}",
             where="values",
-            hint="give the values of each: {series: values}, or rows with a column series",
+            hint="pass the values of each: {series: values}, or rows with a `series` column",
         )
     one: OneSeries = rows or values
     return dict.fromkeys(asked, one)
@@ -165,10 +165,10 @@ def _list_dated(values: object) -> Iterator[tuple[object, object]]:
 
 def _no_values() -> UsageError:
     return UsageError(
-        "these are not values by date",
+        "these are not values keyed by date",
         where="values",
-        hint="give {date: number}, a list of (date, number), a data frame with the columns date "
-        "and value, or a series with an index of dates",
+        hint="pass {date: number}, a list of (date, number), a data frame with `date` and "
+        "`value` columns, or a series with an index of dates",
     )
 
 
@@ -178,9 +178,9 @@ def _find_value_column(rows: Sequence[Mapping[str, object]]) -> str:
     if DATE in columns and (VALUE in columns or len(others) == 1):
         return VALUE if VALUE in columns else others[0]
     raise UsageError(
-        "values need the columns date and value",
+        "values need `date` and `value` columns",
         where="values",
-        hint=f"there are {', '.join(columns)}",
+        hint=f"available columns: {', '.join(columns)}",
     )
 
 
@@ -266,7 +266,7 @@ def _define(
             raise UsageError(
                 "the values do not vary, so no tolerance can be derived from them",
                 where="tolerances",
-                hint="say how near an answer must be: tolerances=[0.25]",
+                hint="specify how close an answer must be: tolerances=[0.25]",
             )
     about = OwnSeries(
         name=name,

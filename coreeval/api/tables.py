@@ -175,7 +175,7 @@ class Table:
         if isinstance(key, int):
             return dict(zip(self._columns, self._rows[key], strict=True))
         if key not in self._columns:
-            raise KeyError(f"{key!r} is not a column; these are: {', '.join(self._columns)}")
+            raise KeyError(f"{key!r} is not a column; the columns are: {', '.join(self._columns)}")
         place = list(self._columns).index(key)
         return tuple(row[place] for row in self._rows)
 

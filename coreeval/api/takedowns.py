@@ -79,7 +79,7 @@ def search_places(
         raise UsageError(
             "no workspace found",
             where=str(here.root),
-            hint="give --workspace DIR (usually .coreeval next to the config)",
+            hint="use --workspace DIR (usually .coreeval next to the config)",
         )
     place = listed or here.takedown
     number = find_places(here, paths, place).number

@@ -113,7 +113,7 @@ def _parse_run_config(raw: dict[str, Any], *, where: str, file: Path, base: Path
     """
     if is_item_config(raw):
         raise ConfigError(
-            "this config asks targets about a benchmark of items: there is nothing to refresh",
+            "this config tests targets on a benchmark of items: there is nothing to refresh",
             where=where,
             hint=f"{ItemConfig.command} {file}",
         )

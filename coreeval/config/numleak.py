@@ -163,8 +163,8 @@ def _check_instruction_names(
             raise ValueError(f"{key} has {one.name!r} more than once")
         if one.is_built_in and one.name not in built_in:
             raise ValueError(
-                f"{key}: there is no built-in {one.name!r}; there are {', '.join(built_in)}; your "
-                "own needs a text or a file"
+                f"{key}: there is no built-in {one.name!r}; the built-in ones are "
+                f"{', '.join(built_in)}; your own instruction needs a text or a file"
             )
         if not one.is_built_in and one.name in built_in:
             raise ValueError(f"{key}: {one.name!r} is built in: choose another name")

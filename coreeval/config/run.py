@@ -225,7 +225,7 @@ class RunConfig(Section):
         if "updated" not in self.arms or len(set(self.arms)) < len(self.arms):
             raise ValueError("arms: must be [semantic, updated] or [updated]")
         if self.on_reject == "semantic" and "semantic" not in self.arms:
-            raise ValueError("on_reject: semantic needs semantic among arms")
+            raise ValueError("on_reject: semantic needs semantic in arms")
         return self
 
 
@@ -374,7 +374,7 @@ class Config(Section):
     def _check_arms(self) -> Self:
         if self.detect.pcr and "semantic" not in self.run.arms:
             raise ValueError(
-                "detect.pcr compares texts with their rewordings: it needs semantic among run.arms"
+                "detect.pcr compares texts with their rewordings: it needs semantic in run.arms"
             )
         return self
 

@@ -205,8 +205,9 @@ def check_version_pattern(cron: Cron, pattern: str) -> None:
     if twice := find_version_clash(cron, pattern):
         first, second, version = twice
         raise ValueError(
-            f"{pattern!r} gives {version!r} to two times of {cron.expression!r}, namely {first} "
-            f"and {second}: leave it out, or make it more specific (%Y-%m-%d is a day, %H%M%z a "
+            f"{pattern!r} gives two times of {cron.expression!r} the same version {version!r}: "
+            f"{first} and {second}; leave it out, or make it more specific (%Y-%m-%d is a day, "
+            "%H%M%z a "
             "time)"
         )
 

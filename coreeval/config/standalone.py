@@ -48,8 +48,8 @@ class ItemModelsConfig(Section):
         embedded = [target.model for target in self.targets if target.is_embedded]
         if embedded:
             raise ValueError(
-                f"{embedded[0]} cannot be asked: it is a small classifier of labelled samples, "
-                "but items need a text answer; use coreeval evaluate RUN"
+                f"{embedded[0]} cannot be tested on items: it is a small classifier of labelled "
+                "samples, but items need a text answer; use coreeval evaluate RUN"
             )
         if self.rewriter and self.rewriter.is_rule_based:
             raise ValueError(
@@ -96,7 +96,7 @@ class ItemPcrConfig(Section):
     @model_validator(mode="after")
     def _check_modification(self) -> Self:
         if self.modified and self.modification:
-            raise ValueError("give either modified (recorded items) or modification")
+            raise ValueError("use either modified (recorded items) or modification")
         return self
 
 

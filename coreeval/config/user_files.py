@@ -114,7 +114,7 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
     return read_bytes(path, most_bytes=most_bytes).decode("utf-8-sig")
 
 
-UNREADABLE_HINT = "give a readable text file, saved as UTF-8"
+UNREADABLE_HINT = "use a readable text file, saved as UTF-8"
 
 
 def describe_unreadable(error: OSError | UnicodeDecodeError) -> str:

@@ -90,7 +90,7 @@ def _write(path: Path, found: Annotation) -> None:
         raise RunError(
             f"the result cannot be written: {error.strerror or error}",
             where=str(error.filename or path),
-            hint="check the disk, or give another file: --out FILE",
+            hint="check the disk, or choose another file: --out FILE",
         ) from None
 
 
@@ -115,7 +115,7 @@ def _list_sheets(given: Sequence[Path]) -> list[Path]:
         raise UsageError(
             "no sheets found here",
             where=", ".join(map(str, given)),
-            hint="give the completed sheets as CSV or XLSX; pages save their ratings as CSV",
+            hint="pass the completed sheets as CSV or XLSX; pages save their ratings as CSV",
         )
     return list(dict.fromkeys(found))
 
@@ -146,7 +146,7 @@ def _refuse_empty_sheets(
             f"the sheets are from a different study than the key ({key.study}): it has no item "
             f"{others[0].item!r}",
             where=where,
-            hint="give the key written with these sheets: --key FILE",
+            hint="pass the key written with these sheets: --key FILE",
         )
     raise UsageError("the sheets contain no ratings", where=where, hint="complete them first")
 
@@ -165,7 +165,7 @@ def _texts(material: Material, key: StudyKey, originals: Path | None) -> dict[st
                 f"the sheets are about other texts: the {each.arm} text of {each.sample!r} is "
                 f"{'different' if fields else 'missing'} here",
                 where=str(material.path),
-                hint=f"give the {key.made_of.kind} that was rated: "
+                hint=f"use the {key.made_of.kind} that was rated: "
                 f"{key.made_of.name} {key.made_of.version}",
             )
         found[each.item] = RatedText(fields, each.label)

@@ -78,7 +78,7 @@ def _originals(material: Material, place: Path | None) -> Mapping[str, dict[str,
         raise UsageError(
             f"the release does not contain the benchmark's own texts, and {error.message}",
             where=error.where or str(material.path),
-            hint="give the benchmark: --originals FOLDER_OR_FILE",
+            hint="pass the benchmark: --originals FOLDER_OR_FILE",
         ) from None
 
 

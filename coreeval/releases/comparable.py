@@ -73,7 +73,7 @@ def open_comparable(path: Path) -> Comparable:
         raise ReleaseError(
             f"this is neither a release (no {MANIFEST}) nor a run (no manifest.json)",
             where=str(path),
-            hint="give a directory printed by `coreeval release` or `coreeval refresh",
+            hint="use a directory printed by `coreeval release` or `coreeval refresh",
         )
     return _run_comparable(files)
 

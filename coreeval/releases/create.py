@@ -430,7 +430,7 @@ def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
             "only the run's manifest names this workspace; nothing in the workspace refers to "
             "the run",
             where=manifest.workspace,
-            hint="give the release's folder with --out DIR, or the workspace with "
+            hint="set the release's folder with --out DIR, or the workspace with "
             f"{HOME_VARIABLE}=DIR",
         )
 
@@ -467,5 +467,5 @@ def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:
             f"the parent {parent.manifest.version} applied a takedown list of {entries} entries, "
             "but this release has none",
             where=str(parent.path),
-            hint="give the list: --takedown FILE, or knowledge.takedown in the config",
+            hint="pass the list with --takedown FILE, or set knowledge.takedown in the config",
         )

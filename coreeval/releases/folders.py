@@ -153,5 +153,5 @@ def create_export_folder(out: Path) -> Iterator[Path]:
 def _refuse_existing_files(out: Path) -> None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(
-            "this folder is not empty", where=str(out), hint="give --out an empty folder"
+            "this folder is not empty", where=str(out), hint="choose an empty folder for --out"
         )

@@ -187,7 +187,7 @@ def read_release(path: Path) -> Release:
         raise ReleaseError(
             f"this is not a release: it has no {MANIFEST}",
             where=str(path),
-            hint="give the directory printed by `coreeval release",
+            hint="use the directory printed by `coreeval release",
         ) from None
     except (OSError, ValueError) as error:
         raise _damaged(where, str(error)) from None

@@ -111,7 +111,7 @@ def refuse_earlier_date(parent: Release, now: datetime) -> None:
             f"{parent.manifest.version} was made ({parent.manifest.created_at})",
             where=str(parent.path),
             hint="correct this machine's clock; if it was wrong when that release was made, move "
-            "the release away, or give another --parent",
+            "the release away, or choose another --parent",
         )
 
 

@@ -221,7 +221,7 @@ def _refuse_open_batches(run: Path, manifest: Manifest | None) -> None:
         raise RunLocked(
             "the run sent batches, and the call store that says whether one is open is missing",
             where=manifest.workspace,
-            hint="put the workspace back, or give its current place with COREEVAL_HOME=DIR; if "
+            hint="restore the workspace, or set its current location with COREEVAL_HOME=DIR; if "
             "you can lose the run's answers, delete its folder by hand",
         )
 

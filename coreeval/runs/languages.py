@@ -16,4 +16,7 @@ def describe_language(language: str) -> str:
     left_out = list_left_out(language)
     if not left_out:
         return ""
-    return f"language: {LANGUAGES[language]} ({language}); left out in it: {'; '.join(left_out)}"
+    return (
+        f"language: {LANGUAGES[language]} ({language}); checks and measures not available: "
+        f"{'; '.join(left_out)}"
+    )

@@ -37,7 +37,7 @@ def list_described_runs(
         raise RunStateError(
             "no runs found",
             where=str(here.root),
-            hint="change to the folder of your config, or give --workspace DIR",
+            hint="change to the folder of your config, or use --workspace DIR",
         )
     wanted = {"name": name, "status": status}
     rows = [

@@ -79,7 +79,7 @@ def find_run(word: str, workspace: Workspace, *, what: str = "run") -> Path:
     found = [folder for folder in of_name or known if _is_meant(folder, start or word)]
     if len(found) > 1:
         raise UsageError(
-            f"{word!r} stands for {len(found)} runs",
+            f"{word!r} matches {len(found)} runs",
             hint=f"one of {', '.join(short_id(folder) for folder in found[:5])}",
         )
     if found:

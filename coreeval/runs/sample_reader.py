@@ -122,12 +122,15 @@ class SampleReader:
             if arm in answered:
                 continue
             if self.texts is None:
-                return f"no sample matches: no target has answered about the {arm} texts yet"
+                return f"no sample matches: no target has been evaluated on the {arm} texts yet"
             if arm != "original" and not self.texts.get(arm):
                 return f"no sample matches: the run has no {arm} texts"
             named = () if answered else ("--target", "PROVIDER:NAME")
             ask = command("evaluate", self.run, *named)
-            return f"no sample matches: no target answered about the {arm} texts; ask: {ask}"
+            return (
+                "no sample matches: no target was evaluated on the "
+                f"{arm} texts; evaluate one: {ask}"
+            )
         return "no sample matches"
 
     def _unknown(self, wanted: str) -> UsageError:

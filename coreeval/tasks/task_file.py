@@ -224,7 +224,7 @@ def _check_sizes(file: TaskFile) -> Iterator[TaskProblem]:
     if file.kind == "labels" and len(file.labels) < _FEWEST_LABELS:
         yield TaskProblem(f"labels: a task needs {_FEWEST_LABELS} labels, but has one")
     if file.kind == "choice" and file.options < _FEWEST_LABELS:
-        yield TaskProblem("options: a choice has at least 2 options", "options: 4")
+        yield TaskProblem("options: a choice needs at least 2 options", "options: 4")
 
 
 def _check_labels(file: TaskFile) -> Iterator[TaskProblem]:

@@ -314,7 +314,7 @@ def _build_socket_error(host: str, port: int, error: OSError) -> UsageError:
         )
     else:
         said = f"cannot serve the pages at this address: {error.strerror or error}"
-        hint = "give a --host and --port of this machine"
+        hint = "use a --host and --port of this machine"
     return UsageError(said, where=f"{host}:{port}", hint=hint)
 
 

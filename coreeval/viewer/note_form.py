@@ -67,7 +67,9 @@ def _parse_form(body: bytes) -> dict[str, str]:
     try:
         form = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise HTTPException(400, f"A form has at most {_MOST_FIELDS} fields.") from None
+        raise HTTPException(
+            400, f"The form has too many fields: at most {_MOST_FIELDS} are allowed."
+        ) from None
     return {name: values[0] for name, values in form.items()}
 
 
@@ -80,5 +82,7 @@ async def _read_body(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > MOST_BYTES:
-            raise HTTPException(413, f"A form has at most {MOST_BYTES:,} bytes.")
+            raise HTTPException(
+                413, f"The form is too large: at most {MOST_BYTES:,} bytes are allowed."
+            )
     return body

@@ -159,8 +159,8 @@ async def test_news_is_brought_into_a_store_and_found_under_a_running_loop(shell
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "no news source was given"),
-        ({"days": 1, "since": "last"}, "no news source was given"),
+        ({}, "no news source was chosen"),
+        ({"days": 1, "since": "last"}, "no news source was chosen"),
         ({"days": 1, "until": "2026-10-05"}, "--until needs --since"),
         ({"since": "soon"}, "'soon' is not a day"),
         ({"source": "news", "languages": "en,xx1"}, "xx1"),
@@ -362,7 +362,7 @@ def test_a_person_decides_about_samples(shell: Shell, named_run: Made) -> None:
     with pytest.raises(UsageError, match="is not a reason"):
         coreeval.review("run", only=["whim"])
     for given in ({"by": "A"}, {"note": "x"}):
-        with pytest.raises(UsageError, match="no decision was given"):
+        with pytest.raises(UsageError, match="no decision was made"):
             coreeval.review("run", **given)  # type: ignore[arg-type]
 
 

@@ -53,7 +53,7 @@ def test_a_row_of_another_length_is_refused() -> None:
 
 
 def test_an_unknown_column_is_named_with_those_there_are() -> None:
-    with pytest.raises(KeyError, match="'name' is not a column; these are: id, n"):
+    with pytest.raises(KeyError, match="'name' is not a column; the columns are: id, n"):
         Table("samples", {"id": "text", "n": "integer"})["name"]
 
 

@@ -126,7 +126,7 @@ def test_a_file_may_hold_the_values(shell: Shell, answers: Path) -> None:
         "there is nothing to audit": (),
         "the file": ("--responses", "nowhere.jsonl"),
         "the file of answers is empty": ("--responses", "empty.jsonl"),
-        "CONFIG and --responses exclude": ("x.yaml", "--responses", "said.jsonl"),
+        "CONFIG and --responses cannot": ("x.yaml", "--responses", "said.jsonl"),
         "--model can be used with --backtest, not with --responses": (
             "--responses", "said.jsonl", "--model", "offline:memorizing",
         ),

@@ -138,7 +138,7 @@ def test_a_large_download_is_agreed_to_first(shell: Shell, monkeypatch: pytest.M
 
 
 WRONG = {
-    "no news source was given": (),
+    "no news source was chosen": (),
     "one of --days": ("--days", "3", "--since", "last"),
     "--until needs": ("--days", "3", "--until", "2026-10-05"),
     "'yesterday' is not a day": ("--since", "yesterday"),

@@ -82,7 +82,7 @@ def test_a_name_of_no_run_is_told_with_the_nearest(
 def test_a_word_for_several_runs_is_refused(here: Workspace, shell: Shell) -> None:
     said = shell("status", "20261101")
     assert said.code == 2
-    assert "stands for 2 runs" in said.err
+    assert "matches 2 runs" in said.err
     assert short_id(here.runs / "other" / STARTS[0]) in said.err
 
 

@@ -55,7 +55,9 @@ def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
     assert (said.code, said.out) == (0, "no sample matches\n")
     about = "no sample matches: "
     said = shell("trace", finished, "--right", "original", "--wrong", "updated")
-    assert said.out.startswith(f"{about}no target answered about the original texts; ask: coreeval")
+    assert said.out.startswith(
+        f"{about}no target was evaluated on the original texts; evaluate one: coreeval"
+    )
     assert said.out.endswith(" --target PROVIDER:NAME\n")
     said = shell("trace", finished, "--wrong", "control")
     assert (said.code, said.out) == (0, f"{about}the run has no control texts\n")
@@ -64,7 +66,7 @@ def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
     changed = manifest.model_copy(update={"status": "interrupted"})
     write_manifest(stopped / "manifest.json", changed)
     said = shell("trace", stopped, "--wrong", "updated")
-    assert said.out == f"{about}no target has answered about the updated texts yet\n"
+    assert said.out == f"{about}no target has been evaluated on the updated texts yet\n"
 
 
 def test_the_list_is_filtered_sorted_and_paged(shell: Shell, finished: Path) -> None:

@@ -292,7 +292,10 @@ def test_rules_that_cannot_play_a_task_are_refused_before_a_run(
 
 def test_what_is_left_out_in_another_language_is_said(shell: Shell) -> None:
     said = shell("validate", shell.config({"dataset.language": "fr"}))
-    assert "language: French (fr); left out in it: statements and new facts" in said.out
+    assert (
+        "language: French (fr); checks and measures not "
+        "available: statements and new facts" in said.out
+    )
     assert "but the rules that play" in said.out
     wrong = shell("validate", shell.config({"dataset.language": "german"}))
     assert wrong.code == 2

@@ -168,7 +168,7 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
         ({"run": {"arms": ["updated", "control"]}}, r"run\.arms\.1: 'control' is not one of"),
         (
             {"run": {"arms": ["updated"], "on_reject": "semantic"}},
-            "on_reject: semantic needs semantic among arms",
+            "on_reject: semantic needs semantic in arms",
         ),
         (
             {"run": {"arms": ["updated"]}, "detect": {"pcr": {}}},

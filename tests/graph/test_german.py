@@ -208,7 +208,10 @@ def test_a_german_benchmark_is_refreshed_with_german_news(
     assert not any("Ferry to the island" in str(one["messages"]) for one in server.requests)
     card = (tmp_path / "run" / "dataset" / "README.md").read_text()
     assert "language:\n- de\n" in card
-    assert "Language: German (de); left out in it: names that are in no news" in card
+    assert (
+        "Language: German (de); checks and measures not "
+        "available: names that are in no news" in card
+    )
 
 
 def test_rules_do_not_play_roles_in_german(tmp_path: Path, server: LLMServer) -> None:

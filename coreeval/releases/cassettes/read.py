@@ -219,7 +219,7 @@ def _not_a_cassette(path: Path, why: str) -> CassetteError:
     return CassetteError(
         f"this is not a cassette: {why}",
         where=str(path),
-        hint="give the file that `coreeval cassette export` wrote",
+        hint="use the file that `coreeval cassette export` wrote",
     )
 
 

@@ -124,7 +124,7 @@ def open_material(path: Path) -> Material:
     raise ReleaseError(
         f"this is neither a run nor a release: it has no manifest.json and no {MANIFEST}",
         where=str(path),
-        hint="give the directory printed by `coreeval refresh` or `coreeval release",
+        hint="use the directory printed by `coreeval refresh` or `coreeval release",
     )
 
 

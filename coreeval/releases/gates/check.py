@@ -281,16 +281,16 @@ def _refuse_altered(path: Path, chain: bool) -> None:
 
 
 def _read_findings(report: Path, release: ReleaseManifest) -> Findings:
-    said = load_report(report, hint="give the report.json of the release's run")
+    said = load_report(report, hint="use the report.json of the release's run")
     if said is None:
         raise RunStateError(
-            "report not found", where=str(report), hint="give RUN/report.json of its run"
+            "report not found", where=str(report), hint="use RUN/report.json of its run"
         )
     if (said.get("run"), said.get("now")) != (release.run, release.now):
         raise RunStateError(
             f"the report is from run {said.get('run')}, but the release from run {release.run}",
             where=str(report),
-            hint="give the report of the released run",
+            hint="use the report of the released run",
         )
     return read_findings(said, where=report)
 

@@ -187,7 +187,7 @@ class NumberGates(Value):
             raise ValueError("it must be a mapping of gates to limits")
         for name, said in value.items():
             if said is None:
-                raise ValueError(f"{name} is empty; remove it, or give it a limit")
+                raise ValueError(f"{name} is empty; remove it, or set a limit")
         return value
 
 

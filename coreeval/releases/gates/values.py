@@ -81,7 +81,9 @@ def _embedded_targets(target: str) -> bool:
 
 JUDGE_HINT = "it is measured only if a model or the rules judge labels: see models.label_judge"
 RELEASE_HINT = "release the run again with this version of CoreEval"
-EVALUATE_HINT = "ask targets: coreeval evaluate RUN; then release it again, or give --report FILE"
+EVALUATE_HINT = (
+    "evaluate targets: coreeval evaluate RUN; then release it again, or use --report FILE"
+)
 
 
 class GateValue(NamedTuple):
@@ -176,7 +178,7 @@ def _overlap(subject: GateSubject, _: Limit) -> Numbers:
     if found is None:
         return MissingValue("the release was made before overlap was measured", RELEASE_HINT)
     if found.share is None:
-        texts = f"none of {found.texts} updated texts has {found.size} words"
+        texts = f"all {found.texts} updated texts are shorter than {found.size} words"
         return MissingValue(
             texts if found.texts else "the updated arm is empty", "leave this gate out"
         )
@@ -250,7 +252,10 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
             for each in _targets(subject)
             if each.original.estimate is not None and each.updated.estimate is not None
         ]
-        why = f"a ranking needs {FEWEST} targets with scores on both arms; there are {len(scored)}"
+        why = (
+            f"a ranking needs {FEWEST} targets with scores on both arms, but only "
+            f"{len(scored)} have them"
+        )
         return MissingValue(why, EVALUATE_HINT)
     score = found.kendall if limit.method == "kendall" else found.spearman
     if score.estimate is None:

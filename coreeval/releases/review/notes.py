@@ -202,7 +202,7 @@ def add_note(
 
 
 def _refuse_no_name() -> str:
-    raise UsageError("a note needs a name", hint="give the author's name")
+    raise UsageError("a note needs a name", hint="enter the author's name")
 
 
 def _check_length(what: str, text: str, most: int) -> str:

@@ -185,7 +185,7 @@ def record_choices(
         RunStateError: there is no run.
     """
     if not by.strip():
-        raise UsageError("a decision needs a name", where="--by", hint="give your name: --by NAME")
+        raise UsageError("a decision needs a name", where="--by", hint="add your name: --by NAME")
     _refuse_contradictions(choices)
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
@@ -265,7 +265,7 @@ def resolve_run(place: Path) -> Path:
         raise UsageError(
             "this is neither a run nor a release",
             where=str(place),
-            hint="give the directory printed by `coreeval refresh` or `coreeval release",
+            hint="use the directory printed by `coreeval refresh` or `coreeval release",
         )
     return _run_of_release(read_release(place))
 
@@ -280,7 +280,7 @@ def _run_of_release(release: Release) -> Path:
             f"the run {release.manifest.run} that this release was made from is not in its "
             "workspace",
             where=str(workspace.root),
-            hint="give the run's directory, because decisions are about its texts",
+            hint="use the run's directory, because decisions are about its texts",
         )
     return run
 

@@ -51,6 +51,6 @@ def report_missing(folder: Path) -> TextMatches:
     """Return the report about a folder of batches that is missing."""
     to_do = (
         "files of batches are in this folder, which is missing: mount it or move it back, then "
-        "give this command again"
+        "run this command again"
     )
     return TextMatches(kind=UNREADABLE_FILE, path=folder, count=1, action="reported", to_do=to_do)

@@ -326,9 +326,9 @@ ANSWER = Kind(
         columns={
             ANSWERS: "the accepted answers; the first is the gold",
             "answer_type": f"what the answer is: {', '.join(get_args(AnswerType))}",
-            "unit": "the unit of a number; empty where it has none",
+            "unit": "the unit of a number; empty if it has none",
             "tolerance": "by how much a number may differ, absolute or as a percentage",
-            PROGRAM: "the calculation of a number; empty where none is known",
+            PROGRAM: "the calculation of a number; empty if none is known",
         },
         titles=_titles,
         rated=lambda fields, label: {

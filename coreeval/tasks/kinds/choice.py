@@ -106,7 +106,9 @@ def _read_options(values: Values) -> tuple[list[str], list[str]]:
 
 def _check_options(options: Sequence[str], task: Task) -> None:
     if len(options) < _FEWEST:
-        raise ItemDefect(f"a choice has at least {_FEWEST} options, and this has {len(options)}")
+        raise ItemDefect(
+            f"a choice needs at least {_FEWEST} options, but this one has {len(options)}"
+        )
     if len(options) > task.options:
         hint = f"options: {min(len(options), MOST_OPTIONS)}"
         raise ItemDefect(
@@ -142,7 +144,7 @@ def _find_right_option(values: Values, options: Sequence[str], names: Sequence[s
     if by_text is None and len(meant) > 1:
         raise ItemDefect(
             f"the answer {given!r} may be option {LETTERS[meant[0]]} or the text of option "
-            f"{LETTERS[meant[1]]}; specify which in a column answer_text"
+            f"{LETTERS[meant[1]]}; specify which in an `answer_text` column"
         )
     return meant[0] if by_text is None else by_text
 

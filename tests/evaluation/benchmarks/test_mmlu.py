@@ -138,7 +138,7 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
         ({"answer": "w"}, "the answer 'w' is not one of the options A, B, C"),
         ({"answer": "3"}, "the answer 3 is not the index of an option: they are 0 to 2"),
         ({"answer": True}, "the answer True is not the index, letter or text of an option"),
-        ({"choices": ["x"]}, "a choice has at least 2 options, and this has 1"),
+        ({"choices": ["x"]}, "a choice needs at least 2 options, but this one has 1"),
         ({"choices": list(map(str, range(27)))}, "27 options, but the task allows at most 26"),
         ({"choices": ["x", " x ", "y"]}, "the options A and B are the same: 'x'"),
         ({"choices": "x, y"}, 'in a table a list is written as JSON: ["one", "two"]'),

@@ -150,7 +150,11 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("label_acceptance", without(by_label=()), "no sample has a label"),
     ("balance_shift", without(balance_shift=None), "updated arm is empty"),
     ("overlap", without(overlap=None), "before overlap was measured"),
-    ("overlap", without(overlap=Overlap(size=5, share=None, grams=0, texts=2)), "has 5 words"),
+    (
+        "overlap",
+        without(overlap=Overlap(size=5, share=None, grams=0, texts=2)),
+        "shorter than 5 words",
+    ),
     ("overlap", without(overlap=Overlap(size=5, share=None, grams=0, texts=0)), "arm is empty"),
     ("evidence", without(evidence=NOTHING), "no samples"),
     ("after_cutoff", {"after_cutoff": ()}, "no target has a known cutoff"),

@@ -186,7 +186,7 @@ def test_a_benchmark_of_choices_is_read_from_a_file(tmp_path: Path) -> None:
     found = load_benchmark(DatasetConfig(format="csv", path=str(path)), choice(tmp_path))
     assert [sample.label_text for sample in found.samples] == ["B"]
     assert [bad.reason for bad in found.bad_rows] == [
-        "a choice has at least 2 options, and this has 1"
+        "a choice needs at least 2 options, but this one has 1"
     ]
 
 
@@ -203,7 +203,7 @@ def test_a_task_with_labels_keeps_its_hash() -> None:
         ({"kind": ["choice"]}, "there is no kind ['choice']"),
         ({"kind": {"a": 1}}, "there is no kind {'a': 1}"),
         ({"kind": None}, "there is no kind None"),
-        ({"kind": "choice", "options": 1}, "a choice has at least 2 options"),
+        ({"kind": "choice", "options": 1}, "a choice needs at least 2 options"),
         ({"kind": "choice", "fields": ["question", "A"]}, "'A' is used for something else"),
         ({"kind": "answer", "fields": ["A", "question"]}, ""),
         ({"kind": "choice", "hidden_fields": ["x"]}, "the kind sets it"),

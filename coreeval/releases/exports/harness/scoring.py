@@ -37,7 +37,7 @@ def file_of(arm: str) -> str:
     """
     arms = benchmark()["arms"]
     if arm not in arms:
-        raise ValueError(f"there is no arm {arm!r}: there are {', '.join(arms)}")
+        raise ValueError(f"there is no arm {arm!r}; the arms are: {', '.join(arms)}")
     return str(Path(__file__).parent / str(arms[arm]))
 
 

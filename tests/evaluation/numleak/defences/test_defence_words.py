@@ -121,7 +121,7 @@ def test_a_file_without_words_is_named(tmp_path: Path, written: str | None, said
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"names": ["sft"]}, "no built-in 'sft'; there are none, soft"),
+        ({"names": ["sft"]}, "no built-in 'sft'; the built-in ones are none, soft"),
         ({"names": ["soft", "soft"]}, "'soft' more than once"),
         ({"names": [{"name": "soft", "text": "No."}]}, "'soft' is built in"),
         ({"names": [{"name": "own", "text": " "}]}, "the text of 'own' is empty"),
