@@ -45,8 +45,8 @@ RUNGS: dict[str, str] = {
 COMPARABILITY: dict[str, str] = {
     "comparable": "The updated arm is equivalent to the original in length, difficulty and topic.",
     "not_comparable": (
-        "The updated arm is not comparable with the original: a score difference between them "
-        "does not have to be due to memory."
+        "The updated arm is not comparable with the original: a score difference between "
+        "them may have other causes than memory."
     ),
     "cannot_tell": "It is not yet clear whether the updated arm is comparable with the original.",
 }
@@ -60,7 +60,7 @@ CHECKS: dict[str, str] = {
     "answer_words": "words of the answer are not in the news",
     "answers": "the accepted answers do not fit",
     "before": "a change replaces nothing that the text says",
-    "catch_all": "an option that stands for several others",
+    "catch_all": "an option that covers several others",
     "conduct": "conduct of a person without support",
     "copied_headline": "a headline is copied",
     "copied_original": "the original is copied",

@@ -254,7 +254,7 @@ def _open_lab(
 ) -> Iterator[PromptLab]:
     """Open the lab of a config, of a run, or of a task's bundled samples."""
     if task is not None and (config or run):
-        raise UsageError("the config or the run names the task", hint="omit --task")
+        raise UsageError("the task comes from the config or the run", hint="omit --task")
     if config or run:
         bench = lab.open_lab(config) if config else lab.open_run_lab(run or Path())
         yield lab.use_prompts(bench, folder)

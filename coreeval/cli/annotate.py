@@ -103,7 +103,7 @@ def _agreement(said: "Annotation") -> Iterator[str]:
             "the same texts"
         )
         return
-    columns = (texts("agreement", 12), texts("same, of pairs", 22), texts("Fleiss kappa", 34),
+    columns = (texts("agreement", 12), texts("pairs that agree", 22), texts("Fleiss kappa", 34),
                texts("Krippendorff alpha"))  # fmt: skip
     whole = [_reliability_row(each.criterion, each.reliability) for each in said.criteria]
     updated = [_reliability_row(each.criterion, each.of_updated) for each in said.criteria]

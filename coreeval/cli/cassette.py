@@ -151,9 +151,7 @@ def _benchmark(document: Document) -> Iterator[str]:
     if document["lines"]["bad_row"]:
         yield f"          {document['lines']['bad_row']:,} bad rows"
     for why, count in sorted(document["stated"].items()):
-        reason = (
-            f"kept from the release {document['parent']}" if why == "kept" else f"ended as {why}"
-        )
+        reason = f"kept from release {document['parent']}" if why == "kept" else f"ended as {why}"
         yield f"          {count:,} {one_line(reason)}: their recorded results are used"
 
 

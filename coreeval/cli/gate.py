@@ -117,7 +117,7 @@ def _gate_lines(each: "GateFinding") -> Iterator[str]:
     from coreeval.releases.gates.check import STATUS_WORDS, format_value
 
     value = one_line(f"{format_value(each)}, {each.of}" if each.of else format_value(each))
-    yield f"  {STATUS_WORDS[each.status]:<13}{each.gate:<23}{value}; wanted {each.limit}"
+    yield f"  {STATUS_WORDS[each.status]:<13}{each.gate:<23}{value}; required: {each.limit}"
     for what, told in (("why", each.reason), ("to do", each.hint)):
         if told:  # never at the start of a line, where CI reads some words as commands
             yield f"  {'':<13}{what}: {one_line(told)}"
@@ -154,7 +154,7 @@ def write_annotations(found: "GateResult") -> None:
         return
     for each in found.stopped:
         title = _escape(f"{found.name} {found.version}: {each.gate}", _IN_TITLES)
-        message = one_line(f"{format_finding(each)}; wanted {each.limit}")
+        message = one_line(f"{format_finding(each)}; required: {each.limit}")
         note(f"::error title={title}::{_escape(message, _ESCAPES)}")
 
 

@@ -80,7 +80,7 @@ def _feed_lines(feed: Json) -> Iterator[str]:
         counted = f"  {sum(row['articles'] for row in rows):>9,} rows" if dated else ""
         yield f"  {name:<10}  {_share(rows)}{counted}"
     for gap in feed["gaps"]:
-        absent = "there is none" if unit == "days" and gap["why"] == "missing" else ""
+        absent = "no page" if unit == "days" and gap["why"] == "missing" else ""
         why = gap["known_hole"] or absent or _WHY[gap["why"]]
         yield f"  gap {_format_span(gap)}  {gap['batches']:,} {unit}: {why}"
 

@@ -251,7 +251,7 @@ def _refuse_alike(found: "TableGuess") -> None:
             one, two = found.spellings[other], found.spellings[value]
             raise UsageError(
                 f"the labels {one} and {two} differ only in case, spaces, _ or -",
-                where=f"the column {found.label!r}",
+                where=f"the {found.label!r} column",
                 hint="write them the same way in the whole file",
             )
 

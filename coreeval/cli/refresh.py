@@ -236,7 +236,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
     yield f"{STATES[manifest.status]}: {format_quantity(manifest.counts['total'], 'sample')}"
     yield from outcome_lines(manifest.counts)
     if manifest.parent:
-        from_it = f"of the accepted, from the release {manifest.parent.version}"
+        from_it = f"of the accepted samples, from release {manifest.parent.version}"
         yield f"  {'kept':<20}{manifest.kept:>8}   {from_it}"
     if manifest.bad_rows:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that are not samples, see status"

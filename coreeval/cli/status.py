@@ -163,7 +163,7 @@ def _cache_lines(used: "Sequence[CacheUse]") -> Iterator[str]:
 
 
 def _troubles(now: "RunStatus", read: ReadLists) -> Iterator[str]:
-    stuck = [f"{one.sample} in the step {one.node} since {one.since}" for one in now.stuck]
+    stuck = [f"{one.sample} in the {one.node} step since {one.since}" for one in now.stuck]
     yield from _listed("stuck", stuck, len(stuck))
     failed = now.counts["failed"]
     lists = read(now.run, min(failed, SHOWN), min(now.bad_rows, SHOWN))

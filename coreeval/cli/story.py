@@ -113,7 +113,7 @@ def _end_lines(story: "SampleHistory") -> Iterator[str]:
         yield "no outcome yet"
         return
     if result.kept_from:
-        yield f"kept from the release {result.kept_from}, whose run has its steps"
+        yield f"kept from release {result.kept_from}; its steps are in the run of that release"
     times = f"{result.attempts} {_plural('attempt', result.attempts)}"
     yield f"{result.outcome} after {times}: {OUTCOMES[result.outcome]}"
     yield from wrap_text(describe_reason(result.reason))
@@ -169,7 +169,7 @@ def _cut_piece(piece: "DiffPiece") -> "DiffPiece":
 
 def _cut_text(text: str, begin: int, end: int) -> str:
     """Return both ends of a text, with the number of omitted characters between them."""
-    left_out = f" [{len(text) - begin - end:,} characters more: --json] "
+    left_out = f" [{len(text) - begin - end:,} more characters: --json] "
     return text[:begin] + left_out + text[len(text) - end :]
 
 

@@ -464,7 +464,8 @@ def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:
     entries = parent.manifest.takedown.entries if parent else 0
     if parent and entries and not len(made_of.takedown):
         raise ReleaseError(
-            f"the parent {parent.manifest.version} applied a takedown list of {entries} entries, "
+            f"the parent release {parent.manifest.version} applied a takedown list of {entries} "
+            "entries, "
             "but this release has none",
             where=str(parent.path),
             hint="pass the list with --takedown FILE, or set knowledge.takedown in the config",

@@ -41,7 +41,7 @@ def find_release_folder(given: Path | str) -> Path:
     found = find_latest_release(same)
     if found is None:
         raise ReleaseError(
-            f"the run {short_id(run)} ({'/'.join(run.parts[-2:])}) has no release yet",
+            f"run {short_id(run)} ({'/'.join(run.parts[-2:])}) has no release yet",
             where=str(run),
             hint=f"coreeval release {short_id(run)} --version VERSION",
         )

@@ -91,7 +91,8 @@ def _refuse_edited(parent: Release) -> None:
     if problems:
         first = problems[0]
         raise ReleaseError(
-            f"the parent {parent.manifest.version} has changed since it was made: {first.file}: "
+            f"the parent release {parent.manifest.version} has changed since it was made: "
+            f"{first.file}: "
             f"{first.message}",
             where=str(parent.path),
             hint="restore the published release, or name another one",
@@ -108,6 +109,7 @@ def refuse_earlier_date(parent: Release, now: datetime) -> None:
     if now < made:
         raise ReleaseError(
             f"the clock shows {now.isoformat(timespec='seconds')}, which is before the parent "
+            "release "
             f"{parent.manifest.version} was made ({parent.manifest.created_at})",
             where=str(parent.path),
             hint="correct this machine's clock; if it was wrong when that release was made, move "

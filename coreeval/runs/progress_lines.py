@@ -29,7 +29,7 @@ _CAUSES: Mapping[str, str] = {
     "news": "news: {number} searches",
     "turn": "{who}: {number} queued (limits of the endpoint or the config)",
     "answer": "{who}: {number} sent, not answered yet",
-    "step": "the step {who}: {number} in it",
+    "step": "the {who} step: {number} samples",
 }
 
 

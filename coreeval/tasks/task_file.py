@@ -297,7 +297,7 @@ def _check_variables(
             )
     for name in must:
         if name not in found:
-            yield TaskProblem(f"{key}: the field {name!r} is never shown", f"put ${name} into it")
+            yield TaskProblem(f"{key}: the {name!r} field is never shown", f"add ${name} to it")
 
 
 def _check_targets(file: TaskFile) -> Iterator[TaskProblem]:

@@ -64,7 +64,7 @@ def test_kept_samples_need_no_release(shell: Shell, finished: Path) -> None:
     shutil.rmtree(release.path)
     shell("cassette", "export", "r", "--out", "a", "--texts")
     shown = shell("cassette", "show", "a").out
-    assert "2 kept from the release 1: their recorded results are used" in shown
+    assert "2 kept from release 1: their recorded results are used" in shown
     said = shell("cassette", "replay", "a", "--out", "b", "--json").document
     assert said["equal"] and said["stated"] == 2
 

@@ -77,7 +77,7 @@ def test_in_github_it_adds_to_the_summary_and_annotates(
     lines = said.err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("::error title=trial 1%3A acceptance::")
-    assert lines[0].endswith("is less than 1; wanted at least 1")
+    assert lines[0].endswith("is less than 1; required: at least 1")
 
 
 def test_without_a_file_the_default_gates_hold_and_can_be_printed(

@@ -335,7 +335,7 @@ def test_facts_come_from_a_wiki(shell: Shell) -> None:
         said = shell(*ask, *window, "--contact", "me@example.org")
     assert said.code == 0 and "1 file, 1 row, 1 article" in said.out
     shown = shell("gdelt", "coverage", "--store", "s").out
-    assert "gap 2026-06-11 00:00 to 2026-06-12 00:00  1 days: there is none" in shown
+    assert "gap 2026-06-11 00:00 to 2026-06-12 00:00  1 days: no page" in shown
 
 
 def test_the_contact_may_stand_in_the_environment(

@@ -68,7 +68,7 @@ def test_accepted_samples_are_kept_and_the_arms_have_the_same_texts(
     assert again.manifest.parent
     assert again.manifest.parent.digest == release.digest
     story = shell("trace", document["run"], "emotion/test/1").out
-    assert "kept from the release 1, whose run has its steps" in story
+    assert "kept from release 1; its steps are in the run of that release" in story
     assert "source: 2025-09-10 marketscreener.com: " in story
 
 
@@ -99,7 +99,7 @@ def test_validate_and_estimate_say_what_would_be_kept(shell: Shell, release: Rel
         (["--from", "{release}", "--stale-after", "0d"], "is not an age"),
         (["--from", "nowhere"], "this is not a release"),
         (["--from", "latest"], "'trial' has no release yet"),
-        (["--from", "{damaged}"], "the parent 1 has changed since it was made: README.md"),
+        (["--from", "{damaged}"], "the parent release 1 has changed since it was made: README.md"),
         (["--from", "{release}", "--set", "name=other"], "is a release of 'trial'"),
         (["--from", "{release}", "--set", "dataset.split=val"], "the release has the split 'test'"),
     ],

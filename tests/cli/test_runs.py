@@ -51,7 +51,7 @@ def test_every_command_finds_a_run_by_its_id(here: Workspace, shell: Shell) -> N
     assert f"where: {newest}" in shell("annotate", "export", "latest", "--out", "rated").err
     for name in ("verify", "gate"):
         unreleased = shell(name, word)
-        assert f"the run {word} (demo-trial/{STARTS[2]}) has no release yet" in unreleased.err
+        assert f"run {word} (demo-trial/{STARTS[2]}) has no release yet" in unreleased.err
         assert f"coreeval release {word} --version" in unreleased.err
     assert shell("release", word, "--version", "1").code == 0
     assert shell("verify", word).code == 0

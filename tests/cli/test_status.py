@@ -112,7 +112,7 @@ def test_a_run_that_makes_no_progress_says_so_and_what_it_waits_for(
     said = shell("status", running)
     assert "last activity 12 minutes ago" in said.out
     assert "no progress for 12 minutes" in said.out and "unknown" in said.out
-    assert "stuck: a b in the step compose since" in said.out
+    assert "stuck: a b in the compose step since" in said.out
     assert shell("status", running, "--json").document["stalled"]
 
 

@@ -138,20 +138,20 @@ ODD_ITEMS: dict[TaskKind, dict[str, str]] = {
         "UPDATE samples SET label = 99 WHERE seq = 1": "the label 99",
         "UPDATE results SET updated = json_remove(updated, '$.B') WHERE updated <> 'null'": "label",
         """UPDATE results SET updated = json_remove(updated, '$.question')
-           WHERE updated <> 'null'""": "the field question is missing",
+           WHERE updated <> 'null'""": "the question field is missing",
         "UPDATE samples SET fields = json_remove(fields, '$.A')": "the label",
     },
     "answer": {
         "UPDATE samples SET fields = json_remove(fields, '$.answers')": "not a sample of the kind",
         """UPDATE results SET updated = json_set(updated, '$.answers', '')
-           WHERE updated <> 'null'""": "the field answers is missing",
+           WHERE updated <> 'null'""": "the answers field is missing",
         "UPDATE samples SET label_text = 'zzz'": "the name 'zzz'",
         """UPDATE samples SET fields = json_set(fields, '$.tolerance', 'abc')
            WHERE seq = 1""": "the tolerance 'abc'",
     },
     "summary": {
         """UPDATE results SET updated = json_remove(updated, '$.summary')
-           WHERE updated <> 'null'""": "the field summary is missing",
+           WHERE updated <> 'null'""": "the summary field is missing",
         "UPDATE samples SET fields = json_remove(fields, '$.document')": "document is missing",
     },
 }

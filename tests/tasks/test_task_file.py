@@ -101,7 +101,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
             "targets.a: one of its words is blank",
         ),
         ({"templates": ["$headline", "$headlin"]}, "$headlin is not a field of the task (did you"),
-        ({"templates": ["$labels"]}, "the field 'headline' is never shown"),
+        ({"templates": ["$labels"]}, "the 'headline' field is never shown"),
         ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
         ({"question": "Is $headline good?"}, "is not a field"),
         ({"fields": ["headline", "headline"]}, "'headline' occurs twice"),

@@ -102,7 +102,7 @@ def test_trace_tells_the_gold_and_cuts_what_is_long(
     told = " ".join(capsys.readouterr().out.split())
     assert "q1 right option: B" in told and "updated B (right): Ada Roe" in told
     assert "accepted answers (number, in nations, tolerance 0): 3 | three" in told
-    assert "characters more: --json]" in told
+    assert "more characters: --json]" in told
     assert len(told) < 20_000
 
 

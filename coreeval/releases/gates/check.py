@@ -356,7 +356,7 @@ def _summary_lines(gated: GateResult) -> Iterator[str]:
         (_SIGN[each.status], f"`{each.gate}`", _text(format_finding(each)), _text(each.limit))
         for each in gated.gates
     )
-    yield from markdown_table("", "gate", "found", "wanted", rows=rows).splitlines()
+    yield from markdown_table("", "gate", "found", "required", rows=rows).splitlines()
     yield ""
     yield f"Release `{gated.digest}`."
 
@@ -394,5 +394,5 @@ def _gate_case(group: str, found: GateFinding) -> JUnitCase:
         name=found.gate,
         ending=_ENDINGS[found.status],
         kind=found.status,
-        message=f"{format_finding(found)}; wanted {found.limit}",
+        message=f"{format_finding(found)}; required: {found.limit}",
     )

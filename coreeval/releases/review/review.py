@@ -240,7 +240,7 @@ def _check_choice(choice: Choice, texts: Mapping[str, str], run: Path) -> None:
     """Refuse a choice about a text that the run does not have."""
     if choice.sample not in texts:
         raise UsageError(
-            f"the run has no new text for a sample {choice.sample!r}",
+            f"the run has no new text for sample {choice.sample!r}",
             where=choice.where or str(run),
             hint=suggest_name(choice.sample, texts, "use the ids in the list"),
         )

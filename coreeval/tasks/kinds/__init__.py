@@ -51,7 +51,7 @@ def explain_odd_item(task: Task, fields: Texts, label: Label) -> str:
         return ""
     own = adapt_task(task, fields)
     if missing := [name for name in own.fields if not fields.get(name)]:
-        return f"the field {missing[0]} is missing"
+        return f"the {missing[0]} field is missing"
     told = (label.id, label.name)
     if told not in {(known.id, known.name) for known in own.labels}:
         return f"the label {label.id} with the name {label.name!r} is not one of the sample's"

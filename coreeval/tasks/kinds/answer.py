@@ -96,10 +96,10 @@ def _read_answers(value: object) -> list[str]:
     ):
         value = [value]
     if value is None:
-        raise ItemDefect("the field answers is missing")
+        raise ItemDefect("the answers field is missing")
     found = dict.fromkeys(text for text in read_list(value, ANSWERS) if text)
     if not found:
-        raise ItemDefect("the field answers is empty")
+        raise ItemDefect("the answers field is empty")
     if len(found) > _MOST_ANSWERS:
         raise ItemDefect(f"it has {len(found):,} answers, more than {_MOST_ANSWERS:,}")
     if any(len(text) > _LONGEST_ANSWER for text in found):

@@ -193,7 +193,7 @@ def read_bounded_text(values: Values, name: str) -> str:
             else "shorten it, or remove the row"
         )
         raise ItemDefect(
-            f"the field {name} has {len(text):,} characters, more than {most:,}; {advice}"
+            f"the {name} field has {len(text):,} characters, more than {most:,}; {advice}"
         )
     return text
 
@@ -206,18 +206,18 @@ def read_text(values: Values, name: str) -> str:
     """
     text = values.get(name)
     if text is None:
-        raise ItemDefect(f"the field {name} is missing")
+        raise ItemDefect(f"the {name} field is missing")
     if not isinstance(text, str):
-        raise ItemDefect(f"the field {name} must be a text, not {type(text).__name__}")
+        raise ItemDefect(f"the {name} field must be a text, not {type(text).__name__}")
     if not text.strip():
-        raise ItemDefect(f"the field {name} is empty")
+        raise ItemDefect(f"the {name} field is empty")
     return check_encodable(name, text.strip(BLANK))
 
 
 def check_encodable(name: str, text: str) -> str:
     """Return a text; raise ItemDefect if it has half a character (a lone surrogate)."""
     if not is_encodable(text):
-        raise ItemDefect(f"the field {name} contains an incomplete character (a lone surrogate)")
+        raise ItemDefect(f"the {name} field contains an incomplete character (a lone surrogate)")
     return text
 
 

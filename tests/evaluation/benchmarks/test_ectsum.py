@@ -42,10 +42,10 @@ def test_calls_with_their_bullets(tmp_path: Path) -> None:
     [
         (CALL, None, "X_q1_2020.txt cannot be read: [Errno 2] No such file"),
         (" \n", BULLETS, "X_q1_2020.txt is empty"),
-        (CALL, " \n", "the field summary is empty"),
+        (CALL, " \n", "the summary field is empty"),
         (b"\xff\xfe", BULLETS, "cannot be read: 'utf-8' codec"),
         (CALL, CALL + BULLETS, "the summary is longer than the document"),
-        ("word " * 80_001, BULLETS, "the field document has 400,004 characters, more than 400,000"),
+        ("word " * 80_001, BULLETS, "the document field has 400,004 characters, more than 400,000"),
         ("word " * 1_000_000, BULLETS, "it is larger than 4 MiB"),
     ],
 )

@@ -105,8 +105,8 @@ def test_what_is_no_record_says_why(tmp_path: Path) -> None:
         (record(answer="", exe_ans=None), "qa has neither answer nor exe_ans"),
         (record(exe_ans=float("nan")), "exe_ans is not a number below 1e+15"),
         (record(exe_ans=10**400), "exe_ans is not a number below 1e+15"),
-        (record(question=None, id="2"), "the field question is missing"),
-        (record(pre_text=[], table=[], post_text=[], id="3"), "the field context is empty"),
+        (record(question=None, id="2"), "the question field is missing"),
+        (record(pre_text=[], table=[], post_text=[], id="3"), "the context field is empty"),
     ]
     path = put(tmp_path / "t.json", json.dumps([record(), *(entry for entry, _ in bad)], indent=1))
     found = read("finqa", path, READING)

@@ -66,7 +66,7 @@ def test_bad_pairs(tmp_path: Path) -> None:
         (4, "4 columns, but the header has 5"),
         (6, "the label '2' is not in the task mrpc (0 not_equivalent, 1 equivalent)"),
         (7, "the id is empty"),
-        (8, "the field sentence1 is empty"),
+        (8, "the sentence1 field is empty"),
     ]
 
 

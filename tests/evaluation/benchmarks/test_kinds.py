@@ -78,9 +78,9 @@ def test_details_of_an_answer(tmp_path: Path) -> None:
 
 def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
     bad: list[tuple[dict[str, object], str]] = [
-        ({"answers": []}, "the field answers is empty"),
-        ({"answers": ["", " "]}, "the field answers is empty"),
-        ({"answers": None}, "the field answers is missing"),
+        ({"answers": []}, "the answers field is empty"),
+        ({"answers": ["", " "]}, "the answers field is empty"),
+        ({"answers": None}, "the answers field is missing"),
         ({"answers": [["1932"]]}, "answers must be a list of texts, but contains list"),
         ({"answers": [float("nan")]}, "answers has a number that is not finite"),
         ({"answers": ["x" * 2_001]}, "an answer has more than 2,000 characters"),
@@ -89,9 +89,9 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
         ({"tolerance": "1" * 2_001}, "the tolerance has more than 2,000 characters"),
         ({"program": "add(1, 2), " * 200}, "the program has more than 2,000 characters"),
         ({"answers": "[1932"}, "answers must be a list, and is str"),
-        ({"context": ""}, "the field context is empty"),
-        ({"context": None}, "the field context is missing"),
-        ({"context": "x " * 200_001}, "the field context has 400,001 characters, more than"),
+        ({"context": ""}, "the context field is empty"),
+        ({"context": None}, "the context field is missing"),
+        ({"context": "x " * 200_001}, "the context field has 400,001 characters, more than"),
         ({"question": "why " * 10_000}, "a passage needs its own field, such as"),
         ({"answers": ["мост"]}, "'мост' is in another script than its passage"),
         ({"answers": ["5 %", "$ 5"]}, "the accepted answers have different units (% and $)"),

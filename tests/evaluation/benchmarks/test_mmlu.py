@@ -49,7 +49,7 @@ def test_a_letter_is_never_taken_for_the_text_of_an_option(tmp_path: Path) -> No
         (f"Why?,{','.join(map(str, range(27)))},A", "29 cells"),
         ("Why?,one,,three,A", "the option B is empty"),
         ("Why?,one,one,A", "the options A and B are the same: 'one'"),
-        (",one,two,A", "the field question is empty"),
+        (",one,two,A", "the question field is empty"),
         ('"Why?,one,two,A', "a quotation mark is never closed"),
     ],
 )
@@ -155,7 +155,7 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
         ),
         (
             {"question": "why " * 10_000},
-            "the field question has 39,999 characters, more than 15,000",
+            "the question field has 39,999 characters, more than 15,000",
         ),
     ]
     rows = [good, *(good | change for change, _ in bad)]

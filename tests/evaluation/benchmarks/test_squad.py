@@ -93,7 +93,7 @@ def test_a_passage_must_be_there_unless_the_task_is_closed_book(tmp_path: Path) 
     path = put(tmp_path / "dev.json", document(passage=" "))
     with pytest.raises(DatasetError) as caught:
         read("squad", path, READING)
-    assert "the field context is empty" in caught.value.hint
+    assert "the context field is empty" in caught.value.hint
     assert list(read("squad", path, CLOSED_BOOK).samples[0].fields) == ["question", "answers"]
 
 

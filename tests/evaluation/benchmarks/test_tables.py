@@ -163,10 +163,10 @@ def test_bad_json_lines(tmp_path: Path) -> None:
     ]
     assert told[1:9] == [
         "JSON, but not an object",
-        "the field text must be a text, not int",
-        "the field text is missing",
+        "the text field must be a text, not int",
+        "the text field is missing",
         "the id '1' occurs twice",
-        "the field text contains an incomplete character (a lone surrogate)",
+        "the text field contains an incomplete character (a lone surrogate)",
         "the line is not UTF-8",
         "the id is empty",
         "the label is missing",

@@ -37,7 +37,7 @@ def test_bad_rows_have_their_line_and_reason(tmp_path: Path) -> None:
     found = read("tweeteval", folder)
     assert [sample.id for sample in found.samples] == ["emotion/test/1"]
     assert reasons(found.bad_rows) == [
-        (2, "the field text is empty"),
+        (2, "the text field is empty"),
         (3, "the line is not UTF-8"),
         (4, "the label '9' is not in the task emotion (0 anger, 1 joy, 2 optimism, 3 sadness)"),
         (5, "the line is not UTF-8"),

@@ -489,7 +489,8 @@ def test_junit_has_a_case_for_each_gate(tmp_path: Path) -> None:
     assert message.startswith('a|b]]><x y="&\ufffd\ufffd[2J')
     assert suite[2][0].attrib["type"] == "not_measured"
     assert (
-        suite[2][0].attrib["message"] == "not measured: why; to do: what; wanted not contaminated"
+        suite[2][0].attrib["message"] == "not measured: why; to do: what; required: not "
+        "contaminated"
     )
 
 

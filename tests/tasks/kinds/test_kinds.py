@@ -62,7 +62,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(tmp_path: Path, right: 
         ({"choices": ["a", " a ", "c"]}, "the options A and B are the same"),
         ({"choices": ["a", "", "c"]}, "the option B is empty"),
         ({"choices": "a, b"}, "choices must be a list"),
-        ({"question": " "}, "the field question is empty"),
+        ({"question": " "}, "the question field is empty"),
     ],
 )
 def test_a_row_that_is_no_choice_says_why(
@@ -100,8 +100,8 @@ def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"answers": []}, "the field answers is empty"),
-        ({"answers": None}, "the field answers is missing"),
+        ({"answers": []}, "the answers field is empty"),
+        ({"answers": None}, "the answers field is missing"),
         ({"answer_type": "colour"}, "not one of text, number, date, yes_no"),
         ({"tolerance": "about"}, "neither a non-negative number nor a percentage"),
         ({"tolerance": "1e9999999%"}, "must be below 100%"),
@@ -110,7 +110,7 @@ def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str
         ({"tolerance": "0." + "0" * 400 + "1%"}, "is not between"),
         ({"tolerance": "100%"}, "must be below 100%: 0 would be right"),
         ({"choices": ["a", "b"]}, "is its kind choice?"),
-        ({"context": ""}, "the field context is empty"),
+        ({"context": ""}, "the context field is empty"),
     ],
 )
 def test_a_row_that_is_no_question_says_why(
