@@ -93,7 +93,7 @@ def review(
 ) -> ReviewResult:
     """List samples that name people or are doubtful, and record decisions about them.
 
-    A rejected sample is in no arm of any later release.
+    A rejected sample is left out of all later releases.
 
     Args:
         source: A run or a release: a directory, a run's id or name, `latest`, or the value.

@@ -183,7 +183,7 @@ def pcr(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare performance over consistency between training and test items (CAP paper, PCR)."""
+    """Compare performance / consistency (PCR, CAP paper) between training and test items."""
     from coreeval.evaluation.pcr.study import PcrSettings
     from coreeval.evaluation.pcr.verdicts import PcrOptions
 

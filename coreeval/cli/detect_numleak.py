@@ -145,8 +145,8 @@ def numleak(
 ) -> None:
     """Find out whether a model remembers the values of a dated series (the NumLeak paper's audit).
 
-    A verdict for each model and series: memorized, partly_memorized, fluent, fabricating, refusing,
-    no_recall or inconclusive.
+    Each model and series gets a verdict: memorized, partly_memorized, fluent, fabricating,
+    refusing, no_recall or inconclusive.
     """
     ways = {
         "CONFIG": config,

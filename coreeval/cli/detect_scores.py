@@ -81,7 +81,7 @@ def membership(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Are originals more probable to a model than unread twins explain?"""
+    """Test whether a model finds originals more probable than comparable unread texts."""
     from coreeval.evaluation.detectors.membership import make_membership
     from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
 
@@ -138,7 +138,7 @@ def exchangeability(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Does a model prefer the published order of a benchmark's texts to random ones?"""
+    """Test whether a model prefers the published order of a benchmark's texts to random ones."""
     from coreeval.evaluation.detectors.exchangeability import make_exchangeability
     from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings
 

@@ -59,9 +59,9 @@ def evaluate(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask targets about a run's arms.
+    """Evaluate targets on a run's arms.
 
-    What they have already answered is skipped.
+    Questions that they have already answered are skipped.
     """
     if dry_run:
         with_trusted_endpoints(

@@ -74,7 +74,7 @@ def query(
     store: StoreOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show dated news about a name, best first, or why there is none."""
+    """Show dated news about a name, best first, or why none was found."""
     document: Document = query_news(
         name,
         start=start,

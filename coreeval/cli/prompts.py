@@ -116,7 +116,7 @@ def try_prompt(
         list[str] | None,
         typer.Option(
             metavar="PROVIDER:NAME",
-            help="A model to ask; repeatable, to compare.",
+            help="A model to test; repeatable, to compare several.",
             autocompletion=complete_providers,
         ),
     ] = None,

@@ -218,7 +218,7 @@ def review(
 ) -> None:
     """List samples that name people or are doubtful; record decisions.
 
-    A rejected sample is in no arm of any later release.
+    A rejected sample is left out of all later releases.
     """
     from coreeval.api.reviews import review as work
 

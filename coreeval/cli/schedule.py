@@ -93,7 +93,7 @@ def run(
     accepted: AcceptedOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run in the foreground and do what is due, until SIGINT or SIGTERM. Suits containers."""
+    """Run in the foreground and do what is due, until SIGINT or SIGTERM (for containers)."""
     otherwise = "alternatively, run from cron: coreeval schedule due"
     with require_extra("scheduler", "coreeval schedule run", otherwise=otherwise):
         from coreeval.schedule.daemon import run_schedules

@@ -245,7 +245,7 @@ def trace(
     hide_texts: HideOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the history of a sample, or the outcome of each."""
+    """Show the history of a sample, or the outcomes of all samples."""
     said = (outcome, label, attempts, min_cost, cause, text, target, right, wrong)
     given = {name: value for name, value in zip(_FILTERS, said, strict=True) if value}
     _check_options(sample, given, hide_texts)

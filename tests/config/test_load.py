@@ -172,7 +172,7 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
         ),
         (
             {"run": {"arms": ["updated"]}, "detect": {"pcr": {}}},
-            r"detect\.pcr .* needs semantic among run\.arms",
+            r"detect\.pcr .* needs semantic in run\.arms",
         ),
         ({"run": {"label_batch": 0}}, r"run\.label_batch: .* at least"),
     ],

@@ -163,7 +163,7 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("cost_per_accepted_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
     ("cost_per_accepted_usd", {"kept": 60}, "no new samples"),
     ("rank_correlation", {"findings": Findings(targets=TARGETS)}, "3 targets with scores on both"),
-    ("rank_correlation", {"findings": None}, "there are 0"),
+    ("rank_correlation", {"findings": None}, "only 0 have them"),
     ("pcr", {"findings": None}, "PCR was not measured"),
     ("drop", {"findings": Findings()}, "no target labelled"),
     ("numleak", {"findings": Findings()}, "no series"),
@@ -507,7 +507,7 @@ def test_a_reader_of_junit_reads_it(tmp_path: Path) -> None:
 def test_the_summary_is_a_table_in_which_names_are_text() -> None:
     lines = format_summary(findings()).splitlines()
     assert lines[0].startswith("## ❌ a\\|b\\]\\]\\>\\<x y=")
-    assert lines[2:4] == ["| | gate | found | wanted |", "|---|---|---|---|"]
+    assert lines[2:4] == ["| | gate | found | required |", "|---|---|---|---|"]
     rows = lines[4:8]
     for row in rows:
         assert row.replace("\\|", "").count("|") == 5

@@ -57,7 +57,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(tmp_path: Path, right: 
         ({"answer": [0, 1]}, "2 right options; a choice has one"),
         ({"answer": None}, "the answer is missing"),
         ({"answer_text": "Steve Jobs"}, "answer is option A, and answer_text says 'Steve Jobs'"),
-        ({"choices": ["one"]}, "at least 2 options, and this has 1"),
+        ({"choices": ["one"]}, "at least 2 options, but this one has 1"),
         ({"choices": ["a", "b", "c", "d", "e"]}, "5 options, but the task allows at most 4"),
         ({"choices": ["a", " a ", "c"]}, "the options A and B are the same"),
         ({"choices": ["a", "", "c"]}, "the option B is empty"),
