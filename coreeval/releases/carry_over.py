@@ -123,7 +123,7 @@ class CarryOver:
         why = [
             f"{n} {_describe_reason(reason, parent)}" for reason, n in self.renewed.most_common()
         ]
-        anew = f"made anew: {', '.join(why)}" if why else "nothing is renewed"
+        anew = f"renewed: {', '.join(why)}" if why else "nothing is renewed"
         of = self.kept + self.renewed.total()
         return f"kept from {parent.version}: {self.kept} of {format_quantity(of, 'sample')}; {anew}"
 

@@ -48,7 +48,7 @@ def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
     """Yield the section on human ratings; nothing if there are none."""
     if said is None:
         return
-    heads = ("", *_ARMS, "updated less original")
+    heads = ("", *_ARMS, "updated minus original")
     notes = "\n".join(
         f"- {escape(one.criterion)}: {escape(note)}" for one in said.criteria for note in one.notes
     )
