@@ -152,7 +152,8 @@ ODD_ITEMS: dict[TaskKind, dict[str, str]] = {
     "summary": {
         """UPDATE results SET updated = json_remove(updated, '$.summary')
            WHERE updated <> 'null'""": "the summary field is missing",
-        "UPDATE samples SET fields = json_remove(fields, '$.document')": "document field is missing",
+        "UPDATE samples SET fields = json_remove(fields, "
+        "'$.document')": "document field is missing",
     },
 }
 
