@@ -343,7 +343,8 @@ REFUSED: list[tuple[Wrong, str, str]] = [
     (lambda made: made.release(parent=made.folder), "no release", "coreeval release"),
     (lambda made: (made.release("1"), made.release("2", at=NOW - timedelta(hours=1))),
      "before the parent release 1 was made", "clock"),
-    (_edited, "parent release 1 has changed since it " "was made: README.md", "restore the published release"),
+    (_edited, "parent release 1 has changed since it was made: README.md",
+     "restore the published release"),
 ]  # fmt: skip
 
 
