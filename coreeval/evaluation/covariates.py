@@ -99,7 +99,7 @@ def compare_covariates(
         if len(first) != len(second):
             raise UsageError(
                 f"groups of {len(first)} and {len(second)} texts cannot be paired",
-                hint="give both groups one text for each sample, in the same order",
+                hint="both groups need one text for each sample, in the same order",
             )
         measured = measure_texts(dict(zip(names, (first, second), strict=True)))
         return compare_measures(measured, weights, clusters=clusters)
@@ -242,7 +242,7 @@ def _refuse_few(names: Sequence[str], sizes: Sequence[int]) -> None:
         if size < 2:
             raise UsageError(
                 f"the group {name!r} has {format_quantity(size, 'text')}",
-                hint="give each group two texts or more",
+                hint="each group needs at least two texts",
             )
 
 

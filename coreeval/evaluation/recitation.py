@@ -358,8 +358,8 @@ def _judge(
     if arm is None or not (recites or tried >= FEWEST_ITEMS):
         most = max((found.items for found in twins.values()), default=0)
         return "too_few", (
-            f"{min(most, tried)} texts have {2 * FEWEST_WORDS} words, a twin and answers; at "
-            f"least {FEWEST_ITEMS} are needed"
+            f"{min(most, tried)} texts have at least {2 * FEWEST_WORDS} words, a twin and answers; "
+            f"at least {FEWEST_ITEMS} are needed"
         )
     found = twins[arm]
     counts = (

@@ -102,5 +102,7 @@ def test_what_cannot_be_used_is_told(given: Texts, changes: dict[str, object], w
 
 
 def test_rows_without_any_text_are_an_error() -> None:
-    with pytest.raises(DatasetError, match=r"none of 2 rows is a text; the first: text is empty"):
+    with pytest.raises(
+        DatasetError, match=r"none of the 2 rows contains a text; the first: text is empty"
+    ):
         overlap(["", " "])

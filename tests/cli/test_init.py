@@ -158,7 +158,7 @@ def test_what_cannot_be_used_is_told(
         (("--data", "latin.csv"), ("1 row cannot be read: line 3: the line is not UTF-8",)),
         (("--data", "semicolon.csv"), ("separated by semicolons (;)", "save it as CSV")),
         (("--data", "seplt.csv"), ("no such file", "did you mean 'spelt.csv'?")),
-        (("--data", "empty.csv"), ("the file is empty", "to do: give a file with a header")),
+        (("--data", "empty.csv"), ("the file is empty", "to do: use a file with a header")),
         (("--model", "qwen3"), ("no model 'qwen3'", "provider:name")),
         (("--model", "opnai:qwen3"), ("opnai",)),
         (("--model", "openai:q", "--base-url", "127.0.0.1:8123/v1"),

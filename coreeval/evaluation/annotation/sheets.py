@@ -138,7 +138,7 @@ def _check_suffix(path: Path) -> str:
             if suffix
             else "this is not a rating sheet",
             where=str(path),
-            hint=f"give {' or '.join(READERS)}; a page downloads its ratings as CSV",
+            hint=f"use {' or '.join(READERS)}; a page downloads its ratings as CSV",
         )
     return suffix
 
@@ -190,7 +190,7 @@ RATINGS_SHEET: Final = "ratings"
 WIDTHS: Final = {"text": 70, "asks": 28, "label": 30, "news": 60, "note": 30}
 MOST_CHARACTERS: Final = 32_767
 """The most characters of a cell (Microsoft, "Excel specifications and limits")."""
-_AS_WRITTEN: Final = "give the sheet that was written, filled in"
+_AS_WRITTEN: Final = "use the sheet that was exported, filled in"
 _MOST_ROWS: Final = 100_000
 """The most rows of a sheet, and below the most columns of a row: a workbook of one kilobyte can
 declare a billion of them, and openpyxl creates each."""

@@ -120,8 +120,8 @@ def refuse_special_files(root: Path, paths: Iterable[Path]) -> None:
                 if kind == LINK
                 else f"the dataset's folder contains {kind}",
                 where=ascii(str(path)),
-                hint="replace it by the file, or remove it; `hf download --repo-type dataset NAME "
-                "--local-dir FOLDER` fetches files without links",
+                hint="replace it with the file, or remove it; `hf download --repo-type dataset "
+                "NAME --local-dir FOLDER` fetches files without links",
             )
 
 

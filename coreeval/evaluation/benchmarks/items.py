@@ -222,7 +222,7 @@ def _gather_items(
     if not items:
         first = f"; the first: {bad[0].reason}" if bad else ""
         raise DatasetError(
-            f"none of {len(found)} entries is an item of {benchmark}{first}", where=str(file)
+            f"none of the {len(found)} entries is an item of {benchmark}{first}", where=str(file)
         )
     return BenchmarkItems(items, bad)
 

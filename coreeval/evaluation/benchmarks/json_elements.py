@@ -47,7 +47,7 @@ def iter_json_elements(path: Path, key: str | None = None) -> Iterator[JsonEleme
                 raise _no_list_error(path, key)
             yield from _iter_list(text)
             if key is None and text.peek():
-                raise ValueError("more follows after the list")
+                raise ValueError("the file continues after the list")
         except (ValueError, RecursionError) as error:
             raise DatasetError(
                 f"the file is not valid JSON: {_describe(error)}, in the value that begins on "

@@ -209,9 +209,9 @@ def _no_rows_error(
     if first is None:
         return DatasetError(f"the split {split!r} is empty", where=config.path)
     return DatasetError(
-        f"no row of the split {split!r} is a sample of the task {task.name}",
+        f"the split {split!r} contains no valid sample of the task {task.name}",
         where=f"{config.path}: {first.file}, line {first.line}",
-        hint=f"there, {first.reason}; check that dataset.format and task match the file",
+        hint=f"first bad row: {first.reason}; check that dataset.format and task match the file",
     )
 
 
@@ -229,7 +229,7 @@ def resolve_split(config: DatasetConfig, split: str | None = None) -> str:
     raise DatasetError(
         f"there is no split {asked!r}",
         where=config.path,
-        hint=f"the splits there are {', '.join(names)} (a path to one file is one split)",
+        hint=f"available splits: {', '.join(names)} (a path to one file is one split)",
     )
 
 

@@ -92,8 +92,8 @@ def refuse_mostly_bad(bad: int, good: int, first: BadRow, *, where: str) -> None
         raise DatasetError(
             f"{bad:,} of the first {bad + good:,} rows cannot be used",
             where=where,
-            hint=f"in line {first.line} of {first.file}, {first.reason}; check that it has the "
-            "format that is named",
+            hint=f"in line {first.line} of {first.file}, {first.reason}; check that the file "
+            "has this format",
         )
 
 

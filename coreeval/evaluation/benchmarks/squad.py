@@ -77,7 +77,7 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
     """Yield the questions of an article; a reason replaces questions that cannot be read."""
     paragraphs = article.value.get("paragraphs") if isinstance(article.value, dict) else None
     if not isinstance(article.value, dict) or not isinstance(paragraphs, list):
-        yield f"the article {place} has no list paragraphs"
+        yield f"the article {place} has no `paragraphs` list"
         return
     title = str(article.value.get("title") or place)
     if len(title) > LONGEST_ID:
@@ -87,7 +87,7 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
         cluster = f"{title}/{number}"
         asked = paragraph.get("qas") if isinstance(paragraph, dict) else None
         if not isinstance(paragraph, dict) or not isinstance(asked, list):
-            yield f"the paragraph {cluster} has no list qas"
+            yield f"the paragraph {cluster} has no `qas` list"
             continue
         context = paragraph.get("context")
         if isinstance(context, str):  # one text in memory for all of its questions

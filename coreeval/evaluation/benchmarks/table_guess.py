@@ -129,7 +129,7 @@ def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = No
     )
     if not rows:
         told = f": {unreadable}" if unreadable else ""
-        hint = _ENCODING_HINT if unreadable else "give a file with a header and a row for each text"
+        hint = _ENCODING_HINT if unreadable else "use a file with a header and a row for each text"
         raise DatasetError(f"the file has no rows{told}", where=str(path), hint=hint)
     columns = list(dict.fromkeys(name for row in rows for name in row))
     for name in (*texts, *([label] if label else [])):
@@ -177,7 +177,7 @@ def _read_rows(path: Path) -> Iterator[_Row]:
         raise DatasetError(
             f"coreeval init does not read {suffix or 'files without an ending'}",
             where=str(path),
-            hint="give a .csv, .tsv or .jsonl file; write the config of another format by hand "
+            hint="use a .csv, .tsv or .jsonl file; write the config of another format by hand "
             "(coreeval docs datasets)",
         )
     names = _read_names(path, suffix)
@@ -191,7 +191,7 @@ def _read_names(path: Path, suffix: str) -> list[str]:
     try:
         names = read_header(path, _DELIMITED[suffix])
     except DatasetError as error:
-        hint = error.hint or "give a file with a header and a row for each text"
+        hint = error.hint or "use a file with a header and a row for each text"
         raise DatasetError(error.message, where=error.where, hint=hint) from None
     own = _DELIMITERS[suffix]
     found = next((one for one in (";", "\t", ",", "|") if one != own and one in names[0]), None)
@@ -207,7 +207,7 @@ def _read_names(path: Path, suffix: str) -> list[str]:
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NAMES = {";": "semicolons (;)", "\t": "tabs", ",": "commas (,)", "|": "bars (|)"}
-_ENCODING_HINT = "correct these lines; a line that is not UTF-8 needs the file saved as UTF-8"
+_ENCODING_HINT = "correct these lines; if a line is not UTF-8, save the file as UTF-8"
 
 
 def _suggest_file(path: Path) -> str:

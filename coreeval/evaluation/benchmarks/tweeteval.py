@@ -72,7 +72,7 @@ def folders(config: DatasetConfig) -> dict[str, Path]:
             hint=f"dataset.path is a folder with {config.split}{TEXT} and {config.split}{LABELS}",
         )
     if _has_texts(root) and config.target == ALL_TARGETS:
-        hint = f"give the folder above it, or set dataset.target: {_spell_target(root.name)}"
+        hint = f"use the folder above it, or set dataset.target: {_spell_target(root.name)}"
         raise DatasetError("this folder has one target, not all", where=str(root), hint=hint)
     own = {_spell_target(config.target or ""): root}
     found = own if _has_texts(root) else _by_target(root, config)

@@ -42,7 +42,7 @@ EMBEDDED: Final = 100
 NO_SECOND: Final = "the task has one text field"
 NO_EMBEDDER: Final = "no embeddings are installed on this machine"
 NO_REFERENCE: Final = (
-    "no target has `role: reference`, and no embedded target without exposure was asked"
+    "no target has `role: reference`, and no embedded target without exposure was evaluated"
 )
 NO_ANSWERS: Final = "the reference models have not answered both arms"
 NOT_ENGLISH: Final = "it applies to English texts only"

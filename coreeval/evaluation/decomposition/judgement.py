@@ -75,7 +75,7 @@ def _few_samples(case: DropCase) -> Why | None:
             "facts cannot be separated (run.arms)",
         )
     if not losses:
-        return ("no two of the arms original, semantic and updated were asked in the same way",)
+        return ("no two of the arms original, semantic and updated were evaluated in the same way",)
     return (
         f"the arms share at most {max(losses)} samples; a verdict needs at least {MIN_SAMPLES}",
     )

@@ -33,7 +33,7 @@ ARMS: Final = Detector(
     name="arms",
     title="the decomposition",
     column="decomposition",
-    question="Is the loss larger than rewriting and wrong labels explain?",
+    question="Is the loss larger than rewriting and wrong labels can explain?",
     config_key="models.targets",
     access="answers",
     read=_read_drops,
@@ -50,7 +50,7 @@ ARMS: Final = Detector(
         ),
         ReportSection(
             "apart",
-            "The drop apart",
+            "Causes of the drop",
             "decomposition.html.jinja",
             lambda report: bool(report["decomposition"]["targets"]),
             2,
@@ -73,7 +73,7 @@ def _read_flagged(target: str, items: Json) -> Finding:
         return Finding(target, "not_shown", verdict, items["note"])
     wrong = sum(each["expected_false"] for each in items["kinds"].values())
     return Finding(
-        target, "remembered", verdict, f"of them at most {wrong:.1f} falsely, on average"
+        target, "remembered", verdict, f"at most {wrong:.1f} of them falsely, on average"
     )
 
 

@@ -98,7 +98,7 @@ NUMLEAK: Final = Detector(
     gate=VerdictGate(
         name="numleak",
         asked="audited",
-        none="the target was asked about no series",
+        none="the target was not asked about any series",
         some="not asked:",
         hint="detect.numleak names series; ",
     ),

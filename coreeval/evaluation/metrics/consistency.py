@@ -76,8 +76,8 @@ def option_consistency(items: Sequence[TwinAnswers]) -> PerItem:
         if None in (_choice(item), item.original_options, item.modified_options):
             raise UsageError(
                 f"item {place} has no choices or no options, which consistency `option` compares",
-                hint="give each pair original_choice, modified_choice, original_options and "
-                "modified_options, or take another consistency",
+                hint="each pair needs original_choice, modified_choice, original_options and "
+                "modified_options, or choose another consistency",
             )
     return mean_score([_same_option(item) for item in items])
 

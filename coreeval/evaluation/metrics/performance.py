@@ -203,8 +203,8 @@ def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> PerItem:
     classes = sorted(set(due) - {""})
     if len(classes) > MOST_CLASSES:
         raise UsageError(
-            f"macro_f1 compares classes, and there are {len(classes)} different references",
-            hint="for free text take rouge_1, rouge_2, rouge_l, bleu or exact_match",
+            f"macro_f1 compares classes, but there are {len(classes)} different references",
+            hint="for free text, use rouge_1, rouge_2, rouge_l, bleu or exact_match",
         )
     gold, answer = _one_hot(due, classes), _one_hot(said, classes)
     answer *= np.array([[bool(label)] for label in due]).reshape(-1, 1)

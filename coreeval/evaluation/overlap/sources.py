@@ -76,7 +76,7 @@ def read_texts(source: str, how: ReadOptions) -> BenchmarkTexts:
     raise UsageError(
         f"the text fields of {found.format} files are not set",
         where=source,
-        hint=f"give {options}; or its config",
+        hint=f"pass {options}, or use a config",
     )
 
 
@@ -187,7 +187,7 @@ def _read_table(source: _Source, fields: Sequence[str]) -> BenchmarkTexts:
     )
     files = locate_files(dataset, f".{source.format}")
     if dataset.split not in files:
-        hint = f"the splits there are {', '.join(files)}"
+        hint = f"available splits: {', '.join(files)}"
         raise DatasetError(f"there is no split {dataset.split!r}", where=source.name, hint=hint)
     rows = (
         _TableRow(path.name, f"{path.name}:{row.line}", row)
@@ -225,7 +225,7 @@ def _collect_rows(name: str, rows: Iterable[_TableRow], fields: Sequence[str]) -
     bad = tuple(row for row in found if isinstance(row, BadRow))
     if not entries:
         first = f"; the first: {bad[0].reason}" if bad else ""
-        raise DatasetError(f"none of {len(bad)} rows is a text{first}", where=name)
+        raise DatasetError(f"none of the {len(bad)} rows contains a text{first}", where=name)
     return BenchmarkTexts(name, entries, bad)
 
 

@@ -61,7 +61,8 @@ def performance_consistency_ratio(
         ValueError: a score or alpha is negative, or the scale does not exist.
     """
     if scale not in SCALES:
-        raise ValueError(f"no scale {scale!r}; there are {', '.join(get_args(Scale))}")
+        known = ", ".join(get_args(Scale))
+        raise ValueError(f"there is no scale {scale!r}; available scales: {known}")
     gained, same = np.asarray(performance, np.float64), np.asarray(consistency, np.float64)
     if not 0 <= alpha < np.inf or np.any(gained < 0) or np.any(same < 0):
         raise ValueError("performance, consistency and alpha must not be below 0")

@@ -191,7 +191,7 @@ def _row(one: DoseMeasure) -> Row:
                 format_interval(score.ci_low, score.ci_high, form),
             ]
         )
-    return ("as it came" if one.dose is None else str(one.dose), str(one.seeds), *cells)
+    return ("as released" if one.dose is None else str(one.dose), str(one.seeds), *cells)
 
 
 def draw_response(path: Path, found: DoseResponse, title: str) -> Path:

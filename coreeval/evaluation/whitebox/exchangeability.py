@@ -125,7 +125,7 @@ def make_shards(
             f"no two different texts fit together within {settings.shard:,} characters",
             where="the benchmark's texts",
             hint="an order needs several texts in a model's window: name a benchmark with "
-            "shorter texts, or give --shard",
+            "shorter texts, or set --shard",
         )
     return shards
 
@@ -246,7 +246,7 @@ def _judge(texts: int, values: Array, exact: float | None) -> tuple[Exchangeabil
     shards, orders = values.shape
     if orders**shards < 1 / ALPHA:
         return "too_few", (
-            f"{shards} shards with {orders} orders each cannot reach p = {ALPHA}: give more texts, "
+            f"{shards} shards with {orders} orders each cannot reach p = {ALPHA}: use more texts, "
             "or more --shuffles"
         )
     best = int((values[:, 0] >= values.max(axis=1)).sum())

@@ -61,7 +61,7 @@ def test_a_compressed_file_and_the_splits_there(tmp_path: Path) -> None:
     assert item == Item(id="finqa/train/1", split="train", input=entry["input"], output="")
     with pytest.raises(DatasetError, match="no file for the split 'test'") as caught:
         load_items("finqa", tmp_path, "test")
-    assert "the splits there: dev, train" in caught.value.hint
+    assert "available splits: dev, train" in caught.value.hint
 
 
 def test_questions_of_one_report_are_a_cluster(tmp_path: Path) -> None:

@@ -72,10 +72,10 @@ def test_splits_are_named_without_the_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("article", "reason"),
     [
-        ("text", "the article 1 has no list paragraphs"),
-        ({"title": "One"}, "the article 1 has no list paragraphs"),
-        ({"paragraphs": [{"context": "x"}]}, "the paragraph 1/1 has no list qas"),
-        ({"paragraphs": [3]}, "the paragraph 1/1 has no list qas"),
+        ("text", "the article 1 has no `paragraphs` list"),
+        ({"title": "One"}, "the article 1 has no `paragraphs` list"),
+        ({"paragraphs": [{"context": "x"}]}, "the paragraph 1/1 has no `qas` list"),
+        ({"paragraphs": [3]}, "the paragraph 1/1 has no `qas` list"),
         (
             {"title": "x" * 1_001, "paragraphs": []},
             "the title of the article 1 has more than 1,000 characters",

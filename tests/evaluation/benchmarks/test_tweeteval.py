@@ -76,7 +76,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         read("tweeteval", tmp_path)
     with pytest.raises(DatasetError, match="no split 'train'") as unknown:
         read("tweeteval", tmp_path, split="train")
-    assert "the splits there are test" in unknown.value.hint
+    assert "available splits: test" in unknown.value.hint
 
 
 def test_an_empty_split_is_an_error(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_path_may_have_an_at_sign(tmp_path: Path) -> None:
         (
             "rows.csv",
             ReadOptions(fields=("text",)),
-            "none of 1 rows is a text; the first: text is mis",
+            "none of the 1 rows contains a text; the first: text is mis",
         ),
         ("none.yaml", ReadOptions(), "none.yaml"),
     ],

@@ -146,7 +146,7 @@ def test_the_table_and_the_plot_show_every_dose(data: DoseData, tmp_path: Path) 
     results = [result(data, None, 0), result(data, 0, 1), result(data, 4, 15)]
     found = measure_response(data, results, seed=0, draws=100)
     said = "\n".join(text_lines(response_table(found)))
-    assert "as it came" in said and "Each doubling of 1 + dose adds +" in said
+    assert "as released" in said and "Each doubling of 1 + dose adds +" in said
     path = draw_response(tmp_path / "dose.svg", found, "training of")
     assert "training of" in path.read_text()
 
