@@ -158,8 +158,8 @@ def _judge(
         return "refusing", f"it picked a text in both orders for {items} of {asked} samples"
     if items < FEWEST_ITEMS:
         return "too_few", (
-            f"{items} texts have at least {FEWEST_WORDS} words, a reworded twin and answers in both "
-            f"orders; {FEWEST_ITEMS} are needed"
+            f"{items} texts have at least {FEWEST_WORDS} words, a reworded twin and answers "
+            f"in both orders; {FEWEST_ITEMS} are needed"
         )
     counts = (
         f"in both orders it picked {original} of {items} originals and {reworded} rewordings "

@@ -165,7 +165,7 @@ def _find_series(name: str, replies: Sequence[Reply], source: str) -> Series:
             raise
         note = (
             f"the published values are not available ({error.message}): the true values come from "
-            f"the file, which limits comparisons; give them with --series {name}=FILE"
+            f"the file, which limits comparisons; pass them with --series {name}=FILE"
         )
         return replace(found, notes=(*found.notes, note))
 

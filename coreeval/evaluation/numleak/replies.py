@@ -389,12 +389,12 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
 
 def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[str]:
     if variant not in VARIANTS:
-        yield f"there is no variant {variant!r}; there are {', '.join(VARIANTS)}"
+        yield f"there is no variant {variant!r}; available variants: {', '.join(VARIANTS)}"
     if variant in ("pair", "forced_choice") and values.get("other_date") is None:
         yield f"a {variant} compares two dates: other_date is missing"
     for key in _ASKED_WITH.get(str(variant), ()):
         if values.get(key) is None:
-            yield f"a {variant} says what it was asked with: {key} is missing"
+            yield f"a {variant} must state what was asked: {key} is missing"
     if variant == "fictitious" and not values.get("name"):
         yield "a fictitious series has a name: name is missing"
     if variant == "defended" and not values.get("defence"):

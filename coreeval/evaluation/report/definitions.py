@@ -24,7 +24,7 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
         "arm: 0 if they are identical, 1 if they have none in common.",
     ),
     "original_noise": (
-        "originals read otherwise",
+        "originals labelled differently",
         "the share of the original texts to which a blind judge clearly gave another label.",
     ),
     "updated_noise": (
@@ -142,7 +142,7 @@ MONEY: Final[Mapping[str, tuple[str, str]]] = {
         "calls answered from the call store: paid by an earlier run, or repeated.",
     ),
     "unknown_usd": (
-        "of unknown end",
+        "with unknown outcome",
         "the maximum cost of requests with unknown outcome; they count against the budget.",
     ),
     "fingerprint": (

@@ -81,7 +81,7 @@ def test_whole_records(path: Path) -> None:
         ({**RECORD, "truth": True}, "truth must be a number, not True"),
         (json.dumps(RECORD)[:-1] + ', "truth": NaN}', "truth must be a number, not nan"),
         ({**RECORD, "truth": 10**400}, "truth is larger than 1e+15"),
-        ({**RECORD, "variant": "A"}, f"no variant 'A'; there are {', '.join(VARIANTS)}"),
+        ({**RECORD, "variant": "A"}, f"no variant 'A'; available variants: {', '.join(VARIANTS)}"),
         ({**RECORD, "variant": ["A"]}, "no variant ['A']"),
         ({**RECORD, "variant": "pair"}, "other_date is missing"),
         ({**RECORD, "variant": "forced_choice"}, "a forced_choice compares two dates"),

@@ -127,7 +127,7 @@ def test_other_ways_of_asking_have_their_tables(tmp_path: Path) -> None:
 def test_without_audits_there_is_nothing_to_show(tmp_path: Path) -> None:
     assert "Are dated values remembered?" not in page(tmp_path, None)
     none = numleak_document([], {}, AUDITING, {})
-    assert "No target with words for numbers was asked" in page(tmp_path, None, none)
+    assert "No target that can answer with numbers was asked" in page(tmp_path, None, none)
 
 
 # -- both arms -------------------------------------------------------------------------------------

@@ -112,13 +112,13 @@ def _read_own_words(given: InstructionConfig) -> str | None:
         text = read_text(Path(given.file)).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"the words of {given.name!r} cannot be read: {error}", where=given.file
+            f"the instruction {given.name!r} cannot be read: {error}", where=given.file
         ) from None
     if not text:
         raise ConfigError(
-            f"the file of {given.name!r} is empty, so it is not an instruction",
+            f"the file of {given.name!r} is empty, so it contains no instruction",
             where=given.file,
-            hint="write the words into it; the control without instructions is called none",
+            hint="write the instruction into it; for the control without one, use the name none",
         )
     return text
 
@@ -149,7 +149,7 @@ def add_attacks(
     chosen = thin_out(first, dates)
     short = len(first) < dates
     tried = format_quantity(len(first), "date")
-    note = f"defences are tried on {tried}, not {dates}: no more are asked about"
+    note = f"defences are tried on {tried}, not {dates}, because no others are asked about"
     return replace(
         asked,
         questions=(*asked.questions, *_attack_questions(chosen, about, armoury)),

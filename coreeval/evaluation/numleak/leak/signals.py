@@ -102,7 +102,7 @@ def require_common_dates(
                 f"the signal {signal.name} has {signal.extent}, none of which was asked about: "
                 f"{'; '.join(_describe_dates(asked))}",
                 where=str(signal.path),
-                hint="give one row for each date of the series, with months written as 2020-03; "
+                hint="use one row for each date of the series, with months written as 2020-03; "
                 "if the signal has several values in one period, choose one or give their "
                 "mean",
             )

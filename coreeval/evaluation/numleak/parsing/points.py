@@ -169,7 +169,7 @@ def read_continuation(
     excerpt = find()
     if excerpt is None:
         raise ValueError(
-            f"the publisher's original file of {series.definition.id} is missing: give it with "
+            f"the publisher's original file of {series.definition.id} is missing: pass it with "
             "--series NAME=FILE"
         )
     first = Period.parse(reply.date, series.definition.frequency)

@@ -100,7 +100,7 @@ def _quotas(there: Mapping[Stratum, int], count: int) -> dict[Stratum, int]:
 
 def _shortage(quotas: Mapping[Stratum, int], there: int, count: int, seed: int) -> Iterator[str]:
     if there < count:
-        yield f"seed {seed}: {there} dates are left to ask about, not {count}: all are taken"
+        yield f"seed {seed}: only {there} dates are left to ask about, not {count}; all are used"
     for name, share in STRATUM_SHARES.items():
         wanted, got = round(share * count), quotas.get(name, 0)
         if "unknown" not in quotas and got < wanted:

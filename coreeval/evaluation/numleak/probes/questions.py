@@ -144,9 +144,9 @@ class _SeriesProbe:
         definition, asked = self._series.definition, self._asked.probes
         yield from self._notes_on_period()
         if "blind" in asked and definition.blind is None:
-            yield "it has no description without its proper name: it is not asked blind"
+            yield "it has no description without its proper name, so its name is never withheld"
         if "fictitious" in asked and not definition.fictitious:
-            yield "it has no fictitious siblings: none is asked about"
+            yield "it has no fictitious siblings, so none are asked about"
         if "recent" in asked:
             yield from self._notes_on_recent()
         yield from self._further.notes()
@@ -158,14 +158,14 @@ class _SeriesProbe:
         early = period.start is not None and period.first_day < first.start
         late = period.end is not None and period.last_day > last.last_day
         if early or late:
-            yield f"it has values from {first} to {last} alone: the rest of the period is not asked"
+            yield f"it has values only from {first} to {last}; the rest of the period is left out"
 
     def _notes_on_recent(self) -> Iterator[str]:
         got, wanted = len(self._recent()), self._asked.recent
         if self._cutoff is None:
             yield (
-                f"the model's cutoff is not known: its recent values are the last {got} of the "
-                "series, wherever they lie to it; give the target a cutoff"
+                f"the model's cutoff is not known, so the last {got} values of the series count "
+                "as recent, even if they precede it; set a cutoff for the target"
             )
         elif got < wanted:
             yield f"{got} values were published after the cutoff, not {wanted}"

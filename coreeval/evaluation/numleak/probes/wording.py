@@ -244,8 +244,8 @@ def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
 PHRASINGS: Final = ("formal", "terse", "table", "spoken")
 """Other wordings of the value question, in the style of an office, a note, a form and a caller."""
 _NEEDS_FILE: Final = (
-    "its values do not stand in a publisher's file as they are asked for: it is not asked to "
-    "continue the file"
+    "its values do not occur in a publisher's file in the form asked for, so models are not "
+    "asked to continue the file"
 )
 
 
@@ -284,7 +284,7 @@ class VariantQuestions:
             yield _NEEDS_FILE
         elif len(found := self._windows(0)) < self.asked.continuations:
             yield (
-                f"{len(found)} stretches of the file lie before the cutoff and are whole, not "
+                f"{len(found)} complete stretches of the file lie before the cutoff, not "
                 f"{self.asked.continuations}"
             )
 
@@ -396,7 +396,7 @@ class SentimentQuestions:
         """Yield a note on each control that cannot be asked as configured."""
         there = len(self._era())
         if there < self.config.early:
-            yield f"the early era has {there} dates, not {self.config.early}: all are taken"
+            yield f"the early era has {there} dates, not {self.config.early}; all are used"
 
     def _era(self) -> list[Period]:
         if not self.config.early:

@@ -112,7 +112,7 @@ class SeriesSource(Value):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.url is None) == (self.path is None):
-            raise ValueError("a source has a url or a path, and not both")
+            raise ValueError("a source has a url or a path, but not both")
         if self.package and self.url:
             raise ValueError("a package source has a path inside the package, not a url")
         return self
@@ -152,7 +152,7 @@ class Plausible(Value):
 
 def _positive(values: tuple[float, ...]) -> tuple[float, ...]:
     if any(value <= 0 for value in values):
-        raise ValueError("a tolerance is above zero")
+        raise ValueError("a tolerance must be above zero")
     return values
 
 
@@ -228,7 +228,7 @@ class SeriesDefinition(Value):
     def _complete(self) -> Self:
         if not self.tolerances:
             raise ValueError(
-                "tolerances is missing: give the largest error that counts as right, in "
+                "tolerances is missing: set the largest error that counts as right, in "
                 f"{self.unit.name}"
             )
         _ = self.notable_periods

@@ -28,7 +28,7 @@ def extract_text(data: bytes) -> str:
     unpacked = _unzip(data) if data.startswith(b"PK\x03\x04") else data
     if b"\0" in unpacked:
         raise DatasetError(
-            "this is not a text file", hint="a CSV is read, plain or in a zip; save a table as CSV"
+            "this is not a text file", hint="save it as CSV, plain or in a zip archive"
         )
     return unpacked.decode("utf-8-sig", errors="replace")  # prose may be in Latin-1, numbers not
 
@@ -40,7 +40,7 @@ def _unzip(data: bytes) -> bytes:
             if len(names) != 1:
                 raise DatasetError(
                     f"the archive has {len(names)} CSV files instead of one",
-                    hint="unpack it and give the file",
+                    hint="unpack it and use the file",
                 )
             check_packing(archive.getinfo(names[0]))
             with archive.open(names[0]) as member:

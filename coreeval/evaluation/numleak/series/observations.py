@@ -211,13 +211,13 @@ def _combine(
         for at, inside in groups.items()
         if at not in cut | thin
     }
-    notes = [f"{at} is left out: the file has only a part of it" for at in sorted(cut)]
+    notes = [f"{at} is left out: the file has only part of it" for at in sorted(cut)]
     if thin:
         few_values = f"{dates(len(thin))} left out for lack of values: "
         notes.append(few_values + list_few([str(at) for at in sorted(thin)]))
     if single:
         kind = definition.transform.combine
-        notes.append(f"the file has one value for each date, which is taken for its {kind}")
+        notes.append(f"the file has one value for each date, which is taken as its {kind}")
     return kept, notes
 
 
@@ -322,7 +322,7 @@ def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -
     if not values:
         raise DatasetError(
             "no value is left after the transformation",
-            hint="check transform in the definition: how far a change reaches, what is combined",
+            hint="check transform in the definition: the span of a change, the combined values",
         )
     _check_sign(values, definition)
     notes = [*_implausible(values, definition), *_gaps(values, definition)]

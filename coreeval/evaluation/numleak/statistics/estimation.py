@@ -89,7 +89,7 @@ def list_notes(
     """Return notes on the limits of the numbers of the direct questions."""
     answers = collect_answers(points)
     if not answers.periods:
-        none = f"none of {len(points)} questions has an answer that could be compared"
+        none = f"none of the {len(points)} questions has an answer that could be compared"
         return (none, *_on_unparsed(points))
     return (
         *_on_unparsed(points),

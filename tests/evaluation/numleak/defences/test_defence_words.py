@@ -89,7 +89,10 @@ def test_dates_are_spread_over_the_first_drawing_and_a_shortage_is_told() -> Non
     drawn = [one.period for one in plain.questions if one.seed == 7]
     assert [one.period for one in few.questions[60:]] == [drawn[0], drawn[10], drawn[20]]
     many = add_attacks(plain, ABOUT.definition, armoury(), dates=40)
-    assert many.notes[-1] == "defences are tried on 30 dates, not 40: no more are asked about"
+    assert (
+        many.notes[-1]
+        == "defences are tried on 30 dates, not 40, because no others are asked about"
+    )
     assert not few.notes
 
 

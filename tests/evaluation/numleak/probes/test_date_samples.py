@@ -50,7 +50,7 @@ def test_what_a_stratum_lacks_comes_from_the_others_and_is_said() -> None:
 def test_fewer_dates_than_asked_for_are_all_taken_and_that_is_said() -> None:
     drawing = drawn(MONTHS[:5], cutoff=None)
     assert drawing.dates == tuple(MONTHS[:5])
-    assert drawing.notes == ("seed 7: 5 dates are left to ask about, not 40: all are taken",)
+    assert drawing.notes == ("seed 7: only 5 dates are left to ask about, not 40; all are used",)
 
 
 def test_eras_are_equal_and_notable_dates_a_quarter() -> None:

@@ -160,7 +160,7 @@ def test_what_a_definition_lacks_is_not_asked_and_said(tmp_path: Path) -> None:
     bare = tides(tmp_path, blind=None, fictitious=[])
     asked = asked_about(bare)
     assert counted(asked).keys() == {"value", "repeated", "pair", "forced_choice"}
-    assert any("not asked blind" in note for note in asked.notes)
+    assert any("its name is never withheld" in note for note in asked.notes)
     assert any("no fictitious" in note for note in asked.notes)
 
 

@@ -155,7 +155,7 @@ def test_an_unknown_key_is_told_its_neighbour(tmp_path: Path) -> None:
     [
         ({"unit": "percentage"}, "there is no unit 'percentage'"),
         ({"unit": "ppm"}, "error that counts as right, in parts per million"),
-        ({"tolerances": [0.25, 0]}, "a tolerance is above zero"),
+        ({"tolerances": [0.25, 0]}, "a tolerance must be above zero"),
         ({"notable": {"1987-Q4": "a crash"}}, "'1987-Q4' is not a date of a monthly series"),
         ({"source": {"format": "csv"}}, "a source has a url or a path"),
         ({"source": {"path": "a", "url": "http://b"}}, "a source has a url or a path"),

@@ -136,7 +136,7 @@ def test_a_continuation_is_aligned_by_dates(
 def test_without_the_file_or_its_lines_nothing_is_counted(french: Series) -> None:
     bare = Series(definition=french.definition, values=french.values)
     for series, changes, words in (
-        (bare, {}, "give it with --series NAME=FILE"),
+        (bare, {}, "pass it with --series NAME=FILE"),
         (french, {"shown": None}, "without the numbers of lines"),
         (french, {"date": "1926-07"}, "no 2 lines before 1926-07"),
     ):

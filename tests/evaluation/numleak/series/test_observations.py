@@ -163,7 +163,7 @@ def test_a_month_that_the_file_does_not_reach_the_end_of_is_left_out() -> None:
 
     assert (str(last.first), str(last.last)) == ("2020-01", "2020-04")
     assert (str(mean.first), str(mean.last)) == ("2020-02", "2020-04")
-    assert "2020-05 is left out: the file has only a part of it" in mean.notes
+    assert "2020-05 is left out: the file has only part of it" in mean.notes
 
 
 def test_a_mean_needs_half_of_the_usual_values() -> None:
@@ -193,7 +193,7 @@ def test_weeks_and_months_are_combined_too() -> None:
 def test_one_value_for_each_month_is_said_to_be_no_known_close() -> None:
     said = notes_of(months(1, 2, 3), transform={"combine": "last"})
 
-    assert "the file has one value for each date, which is taken for its last" in said
+    assert "the file has one value for each date, which is taken as its last" in said
 
 
 # -- changes --------------------------------------------------------------------------------------
