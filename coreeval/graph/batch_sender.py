@@ -204,7 +204,7 @@ class BatchSender:
             f"the budget of {budget:.4f} USD does not cover the next call of {queue.model} in a "
             f"batch, which may cost {most:.4f}",
             where="run.budget_usd",
-            hint="give a larger one (--budget USD); answers are kept",
+            hint="set a larger one (--budget USD); answers are kept",
         )
 
     async def _create(

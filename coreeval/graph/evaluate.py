@@ -92,7 +92,7 @@ def prepare_evaluation(
     asked = tuple(dict.fromkeys(target.model for target in given)) or tuple(known)
     if not asked:
         raise ConfigError(
-            "the run has no target to ask",
+            "the run has no target to evaluate",
             where="models.targets",
             hint="name one: coreeval evaluate RUN --target provider:name",
         )

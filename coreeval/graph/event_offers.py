@@ -141,9 +141,9 @@ class EventOffers:
         )
 
     async def __call__(self, request: RetrievalRequest) -> RetrievalResult:
-        """Return a sample's best events of which no report was tried.
+        """Return a sample's best events of which no report has been tried.
 
-        A sample that has not searched, for example in Studio, searches now and may use any event.
+        If no search was made for the sample, as in Studio, one is made now and may use any event.
         """
         search = await asyncio.to_thread(self.store.events.find, request.sample_id)
         if search is None:

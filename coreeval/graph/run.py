@@ -303,7 +303,7 @@ def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
         raise RunStateError(
             "the workspace of this run, whose calls.db has the paid answers, is missing",
             where=manifest.workspace,
-            hint=f"restore it, or give the folder with calls.db: {HOME_VARIABLE}=DIR",
+            hint=f"restore it, or name the folder with calls.db: {HOME_VARIABLE}=DIR",
         )
 
 

@@ -169,7 +169,7 @@ def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineag
         raise UsageError(
             "--stale-after selects samples of a release to renew, but no release was given",
             where="--stale-after",
-            hint="give it: --from RELEASE, or --from latest",
+            hint="name it: --from RELEASE, or --from latest",
         )
     if stale_after is not None:
         _parse_age(stale_after)

@@ -328,7 +328,7 @@ class _SampleWork:
                 raise UsageError(
                     f"the id {sample.id!r} belongs to another text",
                     where=WHERE,
-                    hint="give each text its own id, or none",
+                    hint="use a different id for each text, or none",
                 )
             result = store.result(sample.id)
             if result is not None and result.outcome == "failed":

@@ -127,7 +127,7 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
             raise ConfigError(
                 f"{' and '.join(both)} share one call, so both need the same model",
                 where=f"run.pipeline and models.{role}",
-                hint="give both the same model, or set run.pipeline: full",
+                hint="use the same model for both, or set run.pipeline: full",
             )
         passed_over = sorted(prompts.own & set(both))
         if len(both) > 1 and passed_over and name not in prompts.own:
@@ -164,7 +164,7 @@ def check_dataset(setup: Setup) -> Sample:
         bad.append(row)
     first = f"; the first: line {bad[0].line}: {bad[0].reason}" if bad else ""
     raise DatasetError(
-        f"no line of the split {setup.config.dataset.split!r} is a sample "
+        f"the split {setup.config.dataset.split!r} contains no valid sample "
         f"({len(bad)} bad rows{first})",
         where=setup.config.dataset.path,
         hint="check dataset.format, dataset.split and the task's labels",
@@ -284,19 +284,19 @@ def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
         raise ConfigError(
             f"the offline rules work on texts with labels; {task.name} is of the kind {task.kind}",
             where=", ".join(f"models.{role}" for role in ruled),
-            hint="give these roles a model, provider:name (coreeval docs models)",
+            hint="set a model for these roles, provider:name (coreeval docs models)",
         )
     if ruled and fields > 2:
         raise ConfigError(
             f"the offline rules work on texts of one or two fields; {task.name} has {fields}",
             where=", ".join(f"models.{role}" for role in ruled),
-            hint="give these roles a model, provider:name (coreeval docs models)",
+            hint="set a model for these roles, provider:name (coreeval docs models)",
         )
     if "label_judge" in ruled and fields == 2 and labels != 2:
         raise ConfigError(
             f"the offline label judge distinguishes two labels of a pair; {task.name} has {labels}",
             where="models.label_judge",
-            hint="give the label judge a model, provider:name (coreeval docs models)",
+            hint="set a model for the label judge, provider:name (coreeval docs models)",
         )
 
 

@@ -105,7 +105,7 @@ Wrap = Callable[[str, SampleNode], SampleNode]
 class RunInput(TypedDict, total=False):
     """The input of a run, which is empty: a run's inputs are fixed when it is prepared."""
 
-    note: Annotated[str, Field(title="Note", description="Free text, kept nowhere")]
+    note: Annotated[str, Field(title="Note", description="Free text, not stored")]
 
 
 class RunUpdate(TypedDict, total=False):

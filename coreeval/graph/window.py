@@ -66,7 +66,7 @@ def _refuse_unknown(target: TargetDates, window: Window) -> None:
         raise ConfigError(
             f"there is no cutoff for {target.target!r}, so it is unknown whether news predates it",
             where=CONTROL_KEY,
-            hint="give the target a cutoff, list it in the file knowledge.cutoffs, or leave "
+            hint="set a cutoff for the target, list it in the file knowledge.cutoffs, or leave "
             f"{CONTROL_KEY} out",
         )
     if window.end > cutoff.counts_from:
@@ -151,7 +151,7 @@ def _unknown_cutoff_error(config: Config, model: str) -> ConfigError:
         f"{AUTO} is auto, but there is no cutoff for {model!r}: neither its training cutoff nor "
         "its release date is known",
         where=AUTO,
-        hint=f"{listed}give the target a cutoff or released date, list it in the file "
+        hint=f"{listed}set a cutoff for the target or released date, list it in the file "
         "knowledge.cutoffs, or set the start day of the window",
     )
 

@@ -139,7 +139,7 @@ class Budget:
             f"the budget of {self._budget:.4f} USD does not cover the next call of {model.name}, "
             f"which may cost {most:.4f}: {taken:.4f} USD are spent or unaccounted for",
             where="run.budget_usd",
-            hint="give a larger one (--budget USD): answers are kept",
+            hint="set a larger one (--budget USD): answers are kept",
         )
 
     async def settle(self, reservation: Reservation | None, usd: float | None) -> None:

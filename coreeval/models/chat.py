@@ -196,9 +196,9 @@ def make_ai_message(
     """Return an answer as a LangChain message.
 
     Args:
-        text: The answer, or the words of a refusal.
+        text: The text of the answer or of the refusal.
         finish: Why it ended.
-        model: The model that answered, as it reports itself.
+        model: The name that the endpoint reports for the model.
         usage: Tokens; None if the endpoint does not count them. An impossible count is not used and
             is stored in the metadata as `impossible_count`.
         headers: The response's headers as received; those about rate limits are kept.

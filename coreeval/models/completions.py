@@ -80,7 +80,7 @@ def open_text_scorer(model: Model) -> Model:
     """
     if not isinstance(model.chat, OpenAIChat):
         raise ConfigError(
-            f"{model.name} cannot score a given text",
+            f"{model.name} cannot score a text sent to it",
             where="--model",
             hint="log-probabilities of texts come from openai: models with a base_url that "
             "supports completions with echo and logprobs, such as vLLM's, or from weights: "

@@ -34,7 +34,7 @@ FailureKind = Literal[
 """`throttled`: a transient failure because of too many requests. `declined`: refused because of the
 text. `rejected`: refused because of the request. `unsupported`: refused because of an option;
 another one may work. `unreachable`: nothing answers at the endpoint. `blocked`: a proxy or an
-untrusted certificate prevents access. `no_scores`: the endpoint does not score given texts.
+untrusted certificate prevents access. `no_scores`: the endpoint does not score texts sent to it.
 `unusable`: a model on this machine cannot be loaded or is out of memory. `web_page`: the endpoint
 answers with HTML. `too_long`: the request is longer than the model's context."""
 RefusedOption = Literal["method", "limit"]
@@ -102,7 +102,7 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
                 hint=f"put a valid key in the environment variable {key_env}",
             )
         case "no_scores":
-            told = f"{model}: the endpoint does not score given texts: {failure.message}"
+            told = f"{model}: the endpoint does not score texts sent to it: {failure.message}"
             return ModelUnusable(told, where=endpoint, hint=_HINTS[failure.kind])
         case "unknown" | "quota" | "unreachable" | "blocked" | "unusable" | "web_page":
             return ModelUnusable(
@@ -128,7 +128,7 @@ _HINTS = {
     "kept (coreeval docs models)",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see coreeval docs models",
     "no_scores": "it needs completions with echo and logprobs, or prompt_logprobs: vLLM and "
-    "llama-cpp-python have them; or give the weights: --model hf:FOLDER",
+    "llama-cpp-python have them; or use the weights: --model hf:FOLDER",
 }
 
 

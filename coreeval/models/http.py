@@ -70,7 +70,7 @@ def _load_ssl_context(file: str | None, folder: str | None, *, named: str) -> ss
     raise ConfigError(
         f"{named} cannot be used: {trouble}",
         where=str(file),
-        hint="give a PEM file with the certificates of the trusted authorities",
+        hint="use a PEM file with the certificates of the trusted authorities",
     )
 
 

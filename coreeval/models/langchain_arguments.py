@@ -124,7 +124,7 @@ def build_arguments(
         if value is not None and name is not None:
             given[name] = value
         elif value is not None and _must_be_taken(config, ours):
-            raise _refusal_error(config, ours, f"take `{ours}` out of this model's config")
+            raise _refusal_error(config, ours, f"remove `{ours}` from this model's config")
     _refuse_repeated(config, given)
     return given | config.extra
 

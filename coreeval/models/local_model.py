@@ -367,7 +367,7 @@ class LocalModel:
             raise RunError(
                 f"{self.device} ran out of memory with {batch} texts at a time",
                 where="--batch",
-                hint=f"give --batch {max(1, batch // 2)}, or use a smaller model",
+                hint=f"use --batch {max(1, batch // 2)}, or use a smaller model",
             ) from None
 
     def free_cache(self) -> None:

@@ -105,7 +105,7 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
         raise UsageError(
             f"there is no folder or file {said!r}",
             where=name,
-            hint="give an existing one, or download it from Hugging Face: --hub, or in a config "
+            hint="use an existing one, or download it from Hugging Face: --hub, or in a config "
             "`extra: {hub: true}` of the model",
         )
     return _read_once(name, place, _list_files(place))
@@ -189,7 +189,7 @@ def _read_folder(name: str, folder: Path) -> Weights:
             else "the folder has no model",
             where=str(folder),
             hint="it needs config.json and *.safetensors; `save_pretrained` of transformers "
-            "writes them; give a GGUF file by its own path",
+            "writes them; for a GGUF file, name the file itself",
         )
     counts = [_count_safetensors(path) for path in files]
     parameters, tensors = (sum(each) for each in zip(*counts, strict=True))

@@ -403,12 +403,12 @@ def is_inside(name: str) -> bool:
 
 
 def leads_through_link(folder: Path, name: str) -> bool:
-    """Return whether a file of a folder, or a folder on the way to it, is a link."""
+    """Return whether a file in a folder, or a folder on its path, is a link."""
     return special_kind_on_way(folder, name) == LINK
 
 
 def special_kind_on_way(folder: Path, name: str) -> str:
-    """Return the first `special_kind` on the way to a file of a folder, including the file."""
+    """Return the kind of the first link or special file on a file's path; '' if there is none."""
     place = folder
     for part in PurePath(name).parts:
         place = place / part

@@ -402,8 +402,8 @@ def test_rows_estimate_for_a_larger_benchmark(shell: Shell) -> None:
     assert ten["samples"] == ten["to_pay"] == 10 * SAMPLES
     expected = 10 * one["totals"]["calls"]["likely"]
     assert ten["totals"]["calls"]["likely"] == pytest.approx(expected, rel=0.05)
-    assert f"has {SAMPLES} samples: the figures are for 240 like them" in ten["notes"][0]
-    assert "--limit 3 takes fewer" in shell("estimate", config, "--rows", "3").err
+    assert f"has {SAMPLES} samples: the figures are for 240 similar samples" in ten["notes"][0]
+    assert "--limit 3 to take fewer" in shell("estimate", config, "--rows", "3").err
 
 
 def test_a_price_counts_for_every_role_of_the_model(shell: Shell) -> None:

@@ -283,7 +283,7 @@ def test_exchangeability_of_a_target_goes_on_after_a_failure(asked: Lab) -> None
 
 def test_an_endpoint_without_scores_is_one_error_and_writes_nothing(asked: Lab) -> None:
     before = _report(asked)
-    with pytest.raises(ModelUnusable, match="does not score given texts") as caught:
+    with pytest.raises(ModelUnusable, match="does not score texts sent to it") as caught:
         run_detector(plan_detection(MEMBERSHIP, asked.files.root, [NAME], None))
     assert "--model hf:" in caught.value.hint
     assert _report(asked) == before

@@ -57,7 +57,7 @@ async def test_an_endpoint_that_does_not_score_texts_is_one_error(
     connect: Connect, manner: Manner
 ) -> None:
     async with ScoringServer(manner).running() as server:
-        with pytest.raises(ModelUnusable, match="does not score given texts") as caught:
+        with pytest.raises(ModelUnusable, match="does not score texts sent to it") as caught:
             await score(open_scorer(connect(), server.url))
         assert "echo and logprobs" in caught.value.hint and "hf:" in caught.value.hint
         assert len(server.requests) == len(WAYS)
@@ -106,7 +106,7 @@ async def test_a_provider_without_completions_is_refused_before_anything_is_sent
 ) -> None:
     options = {"model": "anthropic:m", "base_url": "http://127.0.0.1:9"}
     config = ModelConfig.model_validate(options)
-    with pytest.raises(ConfigError, match="cannot score a given text"):
+    with pytest.raises(ConfigError, match="cannot score a text sent to it"):
         connect().open_client(config, "target_text", scores_texts=True)
 
 

@@ -236,9 +236,9 @@ def _restore_texts(
         return line.sample
     if dataset is None:
         raise UsageError(
-            "the cassette has no texts of the benchmark: they may not be passed on",
+            "the cassette has no texts of the benchmark, because they may not be redistributed",
             where=str(cassette.path),
-            hint="give your own copy: --dataset PATH",
+            hint="use your own copy: --dataset PATH",
         )
     if own is None or hash_texts(own) != line.texts_sha256:
         why = "has another text" if own else "is not there"

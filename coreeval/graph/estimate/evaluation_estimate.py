@@ -73,7 +73,7 @@ def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) 
         assignments, past_calls = assign_targets(run.config, targets), _load_calls(run)
         questions = list_questions(plan.detector, read_inputs(run))
         sizes = [len(question.text) for question in questions] or [0]
-        basis = FigureBasis(origin="a question is asked once", n=len(questions))
+        basis = FigureBasis(origin="each question is asked once", n=len(questions))
         size = PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis))
         calls = KnownRange(range=exactly(1), basis=basis)
         lines = tuple(

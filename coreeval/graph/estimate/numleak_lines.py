@@ -71,7 +71,7 @@ def audit_lines(
     for audit in audits:
         if not audit.target.is_embedded:
             for (role, room), questions in _group_questions(audit).items():
-                basis = FigureBasis(origin="a question is asked once", n=len(questions))
+                basis = FigureBasis(origin="each question is asked once", n=len(questions))
                 calls = KnownRange(range=exactly(1), basis=basis)
                 yield estimate_line(
                     role,

@@ -131,14 +131,14 @@ def _compare_rows(there: int, limit: int | None, rows: int | None) -> Iterator[s
         raise UsageError(
             f"the benchmark has {there:,} samples, more than {rows:,}",
             where="--rows",
-            hint=f"--limit {rows} takes fewer of them",
+            hint=f"use --limit {rows} to take fewer of them",
         )
     if rows:
-        yield f"the benchmark has {there:,} samples: the figures are for {rows:,} like them"
+        yield f"the benchmark has {there:,} samples: the figures are for {rows:,} similar samples"
     elif limit and limit > there:
         yield (
             f"there are only {there:,} samples to take, not {limit:,}: the figures are for "
-            f"{there:,}; --rows {limit} estimates for a benchmark of {limit:,} like them"
+            f"{there:,}; --rows {limit} estimates for a benchmark of {limit:,} similar samples"
         )
 
 
@@ -157,7 +157,7 @@ def _count_on_hub(setup: Setup, limit: int | None) -> SampleCount:
         raise DatasetError(
             "an estimate downloads nothing, so samples of a hub dataset are not counted",
             where=setup.config.dataset.path,
-            hint="give their number: --limit N",
+            hint="set their number with --limit N",
         )
     train = max_train_items(setup.config, limit)
     return SampleCount(samples=limit, train=train, by_target={}, drawn=())

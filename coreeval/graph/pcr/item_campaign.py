@@ -178,7 +178,7 @@ def _choose_modification(config: ItemConfig) -> str:
         raise ConfigError(
             "paraphrases need a model to write them",
             where="models.rewriter",
-            hint='rewriter: "provider:name"; or take another detect.pcr.modification',
+            hint='rewriter: "provider:name"; or choose another detect.pcr.modification',
         )
     return name
 
@@ -209,7 +209,7 @@ def _modify_items(config: ItemConfig, modification: str, drawn: ItemSample) -> T
     twins = match_twins(drawn, map(modify, drawn.items))
     if said.modified and twins.identical_count == len(twins.pairs):
         raise DatasetError(
-            f"none of the {len(drawn.items)} items of {drawn.split!r} has a modified text there",
+            f"none of the {len(drawn.items)} items of {drawn.split!r} has a modified text",
             where=said.modified,
             hint="modified items must have their item's id or position in the file",
         )

@@ -113,11 +113,11 @@ def _iter_absent(raw: Extraction, fields: Fields) -> Iterator[CheckFinding]:
     spans: list[Entity | Lock] = [*raw.entities, *raw.locked]
     for one in spans:
         if find_span(fields.get(one.field, ""), one.span) is None:
-            yield CheckFinding("span", f"{one.field}: {one.span!r} does not occur there")
+            yield CheckFinding("span", f"{one.field}: {one.span!r} does not occur in this field")
     for triple in raw.triples:
         if find_span(fields.get(triple.field, ""), triple.head) is None:
             yield CheckFinding(
-                "triple", f"{triple.field}: the head {triple.head!r} is not from the text"
+                "triple", f"{triple.field}: the head {triple.head!r} does not occur in this field"
             )
 
 

@@ -85,7 +85,7 @@ def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_split_without_a_sample_says_why(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="no row of the split") as caught:
+    with pytest.raises(DatasetError, match="no valid sample") as caught:
         read("tweeteval", tweets(tmp_path, "a\nb\n", "7\n8\n"))
     assert "line 1" in caught.value.where and "'7'" in caught.value.hint
 

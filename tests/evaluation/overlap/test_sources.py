@@ -97,7 +97,7 @@ def test_a_path_may_have_an_at_sign(tmp_path: Path) -> None:
     [
         ("rows.xlsx", ReadOptions(), "the source has no format"),
         ("rows.csv", ReadOptions(), "--field COLUMN or --task TASK"),
-        ("tweeteval:there", ReadOptions(), "give --task TASK"),
+        ("tweeteval:there", ReadOptions(), "pass --task TASK"),
         ("none.jsonl", BOTH, "no such file"),
         (
             "rows.csv",

@@ -215,8 +215,9 @@ def require_gdeltdoc() -> None:
 def request_parameters(ask: DocQuery) -> Mapping[str, str]:
     """Return the parameters of a request, not yet encoded.
 
-    The terms are passed in the form to send. Filters' `keyword` would quote a lone word (refused
-    below five letters), leave a dash unquoted, and put parentheses around a list of one (refused).
+    The terms are passed to gdeltdoc as they are to be sent. Its Filters' `keyword` would quote a
+    single word (rejected if it has fewer than five letters), leave a dash unquoted, and put
+    parentheses around a list of one term (rejected).
     """
     from gdeltdoc import Filters
 
