@@ -224,7 +224,7 @@ def describe_old_prices(
             continue
         built_in = load_built_in_prices().get(model.model) == price
         file = BUILT_IN_FILE if built_in or not config.run.prices else Path(config.run.prices).name
-        todo = "give run.prices a file with the price" if built_in else "update the price"
+        todo = "set run.prices to a file with the price" if built_in else "update the price"
         found[model.model] = (
             f"the price of {model.model} was looked up on {price.as_of}, "
             f"{format_quantity(age, 'day')} ago ({file}); "

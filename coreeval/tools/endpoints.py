@@ -94,7 +94,7 @@ def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
         raise UsageError(
             "the address of the hub is not an http address",  # it may contain a password
             where=f"{HUB_VARIABLE}, in the environment or in .env",
-            hint="unset it for https://huggingface.co, or give the address of another hub",
+            hint="unset it for https://huggingface.co, or set it to the address of another hub",
         ) from None
     try:
         yield
@@ -186,7 +186,7 @@ def _origin_in(variable: str, address: str) -> str:
         raise ConfigError(
             "the address of the embeddings is not an http address",
             where=f"{variable}, in the environment or in .env",
-            hint="unset it, or give an address such as http://127.0.0.1:11434",
+            hint="unset it, or set it to an address such as http://127.0.0.1:11434",
         ) from None
 
 

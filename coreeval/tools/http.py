@@ -302,7 +302,7 @@ def to_same_host(url: str) -> Check:
         better = (scheme, found[0]) == ("http", "https") and found[2] == _PORTS["https"]
         if found != (scheme, host, port) and not (better and found[1] == host):
             raise LedElsewhere(
-                f"it leads to {_shown(found)}; use that address if intended", request=request
+                f"it redirects to {_shown(found)}; use that address if intended", request=request
             )
 
     return check
@@ -323,7 +323,8 @@ def to_public_stores(hub: str) -> Check:
         trusted = found[0] == "https" and _is_public(found[1])
         if not trusted or "authorization" in request.headers:
             raise LedElsewhere(
-                f"the hub leads to {_shown(found)}, which is not its own", request=request
+                f"the hub redirects to {_shown(found)}, which is another host",
+                request=request,
             )
 
     return check

@@ -165,7 +165,7 @@ def _find_class(group: PluginGroup, name: str) -> PluginOrigin:
     spec = util.find_spec(top)
     if spec is None:
         raise PluginError(
-            f"there is no module {top!r}, which the plugin {name} is in",
+            f"there is no module {top!r}, which should contain the plugin {name}",
             where=f"plugin:{name}",
             hint="install its package into this environment, or add its folder to PYTHONPATH",
         )

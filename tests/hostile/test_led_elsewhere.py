@@ -13,7 +13,7 @@ from tests.support.lures import bystander, lure
 
 def test_a_series_is_not_fetched_from_another_host() -> None:
     with bystander() as aside, lure(f"{aside.url}/x") as named:
-        with pytest.raises(DatasetError, match=r"it leads to http://127\.0\.0\.1:") as caught:
+        with pytest.raises(DatasetError, match=r"it redirects to http://127\.0\.0\.1:") as caught:
             fetch(f"{named.url}/x.csv", hint="h")
         assert caught.value.where == f"{named.url}/x.csv"
         assert len(named.asked) == 1 and aside.asked == []

@@ -106,7 +106,7 @@ def _open_split(place: _SplitFile, config: DatasetConfig, columns: TableColumns)
                 f"{place.path.name} has no column {column!r}{unlabelled}",
                 where=str(place.path),
                 hint=f"{config.format} needs it (GLUE's own test.tsv has no labels); "
-                f"the columns there are {', '.join(names)}",
+                f"available columns: {', '.join(names)}",
             )
     if columns.id != _PAIR_ID and columns.id not in names:
         columns = replace(columns, id=None)

@@ -208,7 +208,7 @@ def _find_layout(benchmark: str) -> ItemLayout:
     if benchmark not in LAYOUTS:
         raise ConfigError(
             f"there is no benchmark {benchmark!r} of items",
-            hint=f"there are {', '.join(LAYOUTS)}",
+            hint=f"available: {', '.join(LAYOUTS)}",
         )
     return LAYOUTS[benchmark]
 

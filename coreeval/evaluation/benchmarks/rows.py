@@ -236,7 +236,7 @@ def _suggest_name(word: str, known: Iterable[str]) -> str:
     names = list(known)
     usual = [name for name in names[:MOST_LISTED] if len(name) <= LONGEST_ID]
     near = difflib.get_close_matches(word[:LONGEST_ID], usual, n=1, cutoff=0.5)
-    there = f"there are {list_first(names, MOST_LISTED)}"
+    there = f"available: {list_first(names, MOST_LISTED)}"
     return f"did you mean {near[0]!r}? {there}" if near else there
 
 

@@ -121,7 +121,7 @@ def _check_known(what: str, named: Sequence[str], known: Sequence[str]) -> None:
     if not unknown:
         return
     listed = list_first([repr(name) for name in unknown], MOST_NAMED)
-    example = f"there are {', '.join(known[:MOST_NAMED])}, …"
+    example = f"available: {', '.join(known[:MOST_NAMED])}, …"
     raise DatasetError(
         f"the benchmark has no sample with the {what} {listed}",
         hint=suggest_name(unknown[0], islice(known, 10_000), example),

@@ -318,4 +318,4 @@ def simplify_label(value: str) -> str:
 
 
 def _list_columns(columns: Sequence[str]) -> str:
-    return f"there are {list_first(columns, MOST_LISTED)}"
+    return f"available columns: {list_first(columns, MOST_LISTED)}"

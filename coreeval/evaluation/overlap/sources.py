@@ -150,7 +150,7 @@ def _read_items(source: _Source, how: ReadOptions) -> BenchmarkTexts:
 def _check_fields(asked: Sequence[str], fields: Sequence[str], where: str) -> None:
     for field in asked:
         if field not in fields:
-            hint = f"there are {', '.join(fields)}"
+            hint = f"available: {', '.join(fields)}"
             raise UsageError(f"there is no field {field!r}", where=where, hint=hint)
 
 

@@ -123,7 +123,9 @@ def _require_splits(name: str, pairs: Sequence[Pair], settings: PcrSettings) -> 
             raise DatasetError(
                 f"there are no pairs for the split {wanted!r}",
                 where=name,
-                hint=f"there are {', '.join(there)}" if there else "no line contains a pair",
+                hint=f"available splits: {', '.join(there)}"
+                if there
+                else "no line contains a pair",
             )
 
 

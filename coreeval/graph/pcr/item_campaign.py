@@ -195,7 +195,7 @@ def _draw_items(config: ItemConfig, split: str) -> ItemSample:
         raise DatasetError(
             f"the benchmark has no split {split!r}",
             where=config.dataset.path,
-            hint=f"there are {', '.join(known)}: see detect.pcr.train_split and test_split",
+            hint=f"available splits: {', '.join(known)}; see detect.pcr.train_split and test_split",
         )
     found = load_items(benchmark, folder, split)
     return draw_items(found, split, most=config.detect.pcr.samples, seed=config.run.seed)

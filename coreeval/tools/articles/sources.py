@@ -338,7 +338,7 @@ def _describe_tally(file: Path, tally: FileTally, rows: str) -> Iterator[str]:
         bad = tally.bad.total()
         yield f"{name}: {bad:,} of {bad + tally.rows:,} {rows} left out: {reasons}."
     if tally.damage:
-        yield f"{name}: read as far as it goes, {tally.rows:,} {rows}: {tally.damage}."
+        yield f"{name}: reading stopped after {tally.rows:,} {rows}: {tally.damage}."
 
 
 def check_packages() -> None:

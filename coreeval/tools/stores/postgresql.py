@@ -175,7 +175,7 @@ _MEANINGS: Final = (
     _Meaning(
         states=("25006",),
         message="{what} is read-only: {said}",
-        hint=f"give the user in {URL_VARIABLE} write access, and name the primary, not a standby; "
+        hint=f"grant the user in {URL_VARIABLE} write access, and name the primary, not a standby; "
         f"{RESUME}",
     ),
     _Meaning(

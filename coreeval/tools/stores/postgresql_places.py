@@ -86,7 +86,8 @@ def claim_schema(execute: Execute, marker: Path, *, what: str) -> None:
         if recorded == marker.resolve():
             return
         if host != here["host"]:
-            raise _refuse(marker, what, f"the machine {host} keeps it at {recorded.parent}", host)
+            why = f"it belongs to {recorded.parent} on the machine {host}"
+            raise _refuse(marker, what, why, host)
         if _is_other(recorded, marker):
             raise _refuse(marker, what, f"it belongs to {recorded.parent}")
     execute(_FORGET, {})
@@ -123,6 +124,6 @@ def _refuse(marker: Path, what: str, why: str, host: str = "") -> RunStateError:
     return RunStateError(
         f"this folder is a copy and may only read {what} in PostgreSQL: {why}",
         where=str(marker),
-        hint="work there, or start again: another run, another workspace (COREEVAL_HOME=DIR); "
+        hint="work in that folder, or start a new run or workspace (COREEVAL_HOME=DIR); "
         f"{moved} (coreeval docs postgresql)",
     )

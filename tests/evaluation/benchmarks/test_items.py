@@ -196,7 +196,7 @@ def test_a_file_without_items(tmp_path: Path, content: str, message: str) -> Non
 def test_an_unknown_benchmark_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_items("fineva", tmp_path, "dev")
-    assert caught.value.hint == f"there are {', '.join(LAYOUTS)}"
+    assert caught.value.hint == f"available: {', '.join(LAYOUTS)}"
 
 
 @beside

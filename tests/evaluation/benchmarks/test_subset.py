@@ -57,7 +57,7 @@ def test_ids_and_labels_narrow_the_choice() -> None:
     [
         ({"ids": ["s3", "s999"]}, "no sample with the id 's999'", "did you mean"),
         ({"labels": ["faer"]}, "no sample with the label 'faer'", "did you mean 'fear'?"),
-        ({"labels": ["zzz"]}, "'zzz'", "there are anger, fear, joy"),
+        ({"labels": ["zzz"]}, "'zzz'", "available: anger, fear, joy"),
         ({"ids": ["s3"], "labels": ["fear"]}, "no sample has both", ""),
     ],
 )

@@ -86,10 +86,10 @@ def test_whole_records(path: Path) -> None:
         ({**RECORD, "variant": "pair"}, "other_date is missing"),
         ({**RECORD, "variant": "forced_choice"}, "a forced_choice compares two dates"),
         ({**RECORD, "variant": "fictitious"}, "name is missing"),
-        ({**RECORD, "variant": "phrasing"}, "asked with: phrasing is missing"),
-        ({**RECORD, "variant": "contradiction"}, "asked with: stated is missing"),
+        ({**RECORD, "variant": "phrasing"}, "what was asked: phrasing is missing"),
+        ({**RECORD, "variant": "contradiction"}, "what was asked: stated is missing"),
         (json.dumps(RECORD)[:-1] + ', "stated": NaN}', "stated must be a number, not nan"),
-        ({**RECORD, "variant": "continuation", "shown": 8}, "asked with: wanted is missing"),
+        ({**RECORD, "variant": "continuation", "shown": 8}, "what was asked: wanted is missing"),
         ({**RECORD, "shown": 0}, "shown: input should be greater than or equal to 1"),
         ({**RECORD, "kind": "late"}, "kind: input should be 'answered'"),
         (

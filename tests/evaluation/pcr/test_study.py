@@ -159,7 +159,7 @@ def test_on_alike_splits_intervals_hold_and_p_is_uniform(interval: str) -> None:
 def test_what_cannot_be_compared() -> None:
     with pytest.raises(DatasetError, match="no pairs for the split 'dev'") as missing:
         compared(CLEAN, replace(ASKED, train="dev"))
-    assert (missing.value.where, missing.value.hint) == ("it", "there are train, test")
+    assert (missing.value.where, missing.value.hint) == ("it", "available splits: train, test")
     with pytest.raises(DatasetError) as empty:
         compared([])
     assert empty.value.hint == "no line contains a pair"

@@ -141,7 +141,7 @@ async def test_a_file_that_is_cut_off_gives_what_it_has(kept: float, tmp_path: P
     found = await found_in(tmp_path, file)
     assert isinstance(only(found), ArticleText)
     assert len(found.notes) == 1
-    assert found.notes[0].startswith(f"{file}: read as far as it goes")
+    assert found.notes[0].startswith(f"{file}: reading stopped after")
 
 
 async def test_a_file_damaged_in_the_middle_gives_what_comes_before(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ async def test_a_damaged_file_gives_what_it_has(tmp_path: Path) -> None:
     file.write_bytes(packed[: len(packed) - 20])
     found = await found_in(tmp_path, file)
     assert isinstance(only(found), ArticleText)
-    assert len(found.notes) == 1 and "read as far as it goes" in found.notes[0]
+    assert len(found.notes) == 1 and "reading stopped after" in found.notes[0]
 
 
 @pytest.mark.parametrize(

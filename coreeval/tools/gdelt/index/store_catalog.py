@@ -101,7 +101,7 @@ class StoreLayout:
             raise KnowledgeError(
                 "this is not a news store",
                 where=str(self.root),
-                hint="give a new or empty folder with --store DIR",
+                hint="choose a new or empty folder with --store DIR",
             )
         self.root.mkdir(parents=True, exist_ok=True)
         refuse_special_files(self.root)

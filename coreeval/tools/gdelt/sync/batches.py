@@ -46,7 +46,7 @@ def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[
         raise UsageError(
             f"the window is reversed: from {start:%Y-%m-%d} to {end:%Y-%m-%d}",
             where="--since, --until",
-            hint="give the earlier day to --since",
+            hint="pass the earlier day to --since",
         )
     if end is not None and end <= FIRST_BATCH:
         raise UsageError(

@@ -142,7 +142,7 @@ def parse_feeds(names: str) -> tuple[Feed, ...]:
         raise UsageError(
             f"unknown feed {unknown[0]!r}" if unknown else "no feed is named",
             where="--feeds",
-            hint=f"there are {', '.join(MIRRORED)}; separate several with commas",
+            hint=f"available feeds: {', '.join(MIRRORED)}; separate several with commas",
         )
     return tuple(feed for feed in MIRRORED if feed in wanted)
 

@@ -84,12 +84,12 @@ def check_contact(contact: str | None) -> str:
     told = (
         f"{named!r} is not a contact address"
         if named
-        else "the feed current_events needs a contact"
+        else "the current_events feed needs a contact"
     )
     raise UsageError(
         f"{told}: Wikimedia requires each program to give a contact address",
         where="--contact",
-        hint=f"give your email or web address with --contact or {CONTACT_VARIABLE}",
+        hint=f"set your email or web address with --contact or {CONTACT_VARIABLE}",
     )
 
 
@@ -213,7 +213,7 @@ def _check_status(answer: httpx2.Response, wait_s: float | None) -> None:
         raise ServiceBusy(f"HTTP {status}", wait_s)
     if 300 <= status < 400:
         host = host_of(answer.headers.get("Location", "")) or "another address"
-        raise FetchFailed(f"HTTP {status} leads to {host[:100]!r}; it is not followed")
+        raise FetchFailed(f"HTTP {status} redirects to {host[:100]!r}; redirects are not followed")
     raise FetchFailed(f"HTTP {status}")
 
 
