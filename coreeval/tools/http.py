@@ -323,7 +323,7 @@ def to_public_stores(hub: str) -> Check:
         trusted = found[0] == "https" and _is_public(found[1])
         if not trusted or "authorization" in request.headers:
             raise LedElsewhere(
-                f"the hub redirects to {_shown(found)}, which is another host",
+                f"the hub redirects to {_shown(found)}, which is another address",
                 request=request,
             )
 

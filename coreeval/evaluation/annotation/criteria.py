@@ -172,7 +172,7 @@ _FACTUALITY: Final = Criterion(
     level="nominal",
 )
 _FACTS_STATED: Final = _FACTUALITY.model_copy(
-    update={"asks": "Are the factual claims of question and context correct?"}
+    update={"asks": "Are the factual claims in the question and its context correct?"}
 )
 _ACCURACY: Final = Criterion(
     name="accuracy",
@@ -218,22 +218,23 @@ _BY_ITSELF: Final = (
 )
 _NEWS: Final = (
     "The excerpts are news on what a text may be about. A text may use them, say something else, "
-    "or be older than they are: that alone is no fault. Look up what they do not settle."
+    "or be older than they are: that alone is not a fault. Look up what they do not "
+    "settle."
 )
 _ALONE: Final = "Rate alone. Leave a rating empty if you cannot decide, and say why in the note."
 _QUESTION_SOURCE: Final = (
     "Fluency, coherence and factuality: CoreEval paper, Appendix D, Table 13, in other words. "
-    "Answer: 1 if the rater, who is not shown the gold, gives it, else 0."
+    "Answer: 1 if the rater, who is not shown the gold, gives the gold answer, else 0."
 )
 LABEL_STUDY: Final = StudyDesign(
     criteria=(_FLUENCY, _COHERENCE, _FACTUALITY, _ACCURACY),
     instructions=(
         _BY_ITSELF,
-        "Take a text as what it is: in a tweet, slang, tags, emoji and @user are no mistakes, nor "
-        "are spaces before signs where a benchmark writes them so.",
+        "Take a text as what it is: in a tweet, slang, tags, emoji and @user are not "
+        "mistakes, nor are spaces before punctuation if the benchmark writes them this way.",
         _NEWS,
-        "Feelings, opinions and the author's private life cannot be checked: they are no wrong "
-        "facts.",
+        "Feelings, opinions and the author's private life cannot be checked: do not count "
+        "them as wrong facts.",
         _ALONE,
     ),
     source=SOURCE,
@@ -247,15 +248,16 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
             _COHERENCE,
             _FACTS_STATED,
             _ANSWER(
-                asks=f"Which option is right? Its letter, or {NO_OPTION} if none is, or several.",
+                asks=f"Which option is right? Its letter, or {NO_OPTION} if none or several are.",
                 form="option",
             ),
         ),
         instructions=(
             _BY_ITSELF,
             _NEWS,
-            "Answer the question by its context if there is one, else by the news and by what you "
-            "look up. Wrong options are meant to be wrong: they are no wrong facts.",
+            "Answer the question from its context if there is one, otherwise from the news and "
+            "from what you look up. Wrong options are meant to be wrong: do not count them as "
+            "wrong facts.",
             _ALONE,
         ),
         source=_QUESTION_SOURCE,
@@ -273,8 +275,8 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
         instructions=(
             _BY_ITSELF,
             _NEWS,
-            "Answer the question by its context if there is one, else by the news and by what you "
-            "look up. Write the answer alone.",
+            "Answer the question from its context if there is one, otherwise from the news and "
+            "from what you look up. Write only the answer.",
             _ALONE,
         ),
         source=_QUESTION_SOURCE,
@@ -290,8 +292,8 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
         ),
         instructions=(
             _BY_ITSELF,
-            "Rate the summary, by the document alone: what the document does not say is not "
-            "supported, be it true or not.",
+            "Rate the summary by the document alone: what the document does not say is not "
+            "supported, even if it is true.",
             "The excerpts are news on what a document may be about; you need not read them.",
             _ALONE,
         ),
