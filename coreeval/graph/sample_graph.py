@@ -311,7 +311,7 @@ class _SampleWork:
             raise DatasetError(
                 f"the text is not a sample of the task {task.name}: {found.reason}",
                 where=WHERE,
-                hint=f"give text ({', '.join(task.fields)}) and label",
+                hint=f"provide text ({', '.join(task.fields)}) and label",
             )
         return found
 

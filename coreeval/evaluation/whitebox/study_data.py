@@ -187,7 +187,7 @@ def choose_training(data: StudyData, cell: Cell) -> list[TrainingItem]:
             raise UsageError(
                 "there is no train part for comparison",
                 where="dataset.train_split",
-                hint="name a split with other texts than the arms, or give --leak test",
+                hint="name a split with other texts than the arms, or use --leak test",
             )
         some = _draw_share(data.train, cell.percent, cell.seed)
         found += [TrainingItem(one, with_label=True) for one in some]

@@ -103,7 +103,7 @@ def require_common_dates(
                 f"{'; '.join(_describe_dates(asked))}",
                 where=str(signal.path),
                 hint="use one row for each date of the series, with months written as 2020-03; "
-                "if the signal has several values in one period, choose one or give their "
+                "if the signal has several values in one period, choose one or use their "
                 "mean",
             )
 
