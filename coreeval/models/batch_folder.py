@@ -38,8 +38,8 @@ from coreeval.tools.files import replacing
 
 T = TypeVar("T")
 _PUT_BACK: Final = (
-    "mount it or move it back; if its batches are lost, put any file there, and their calls are "
-    "sent again"
+    "mount it or move it back; if its batches are lost, put any file into it, and their calls "
+    "are sent again"
 )
 
 
@@ -119,7 +119,7 @@ class BatchFolder:
         if total is None and self._cancelled(batch_id).exists():
             return self._look_at_cancelled(batch_id)
         if total is None:
-            return lost_batch(batch_id, f"{asked.name} is not there")
+            return lost_batch(batch_id, f"{asked.name} is missing")
         made = datetime.fromtimestamp(asked.stat().st_mtime, UTC)
         if done is None or done < total:
             status = f"{done or 0:,} of {total:,} lines are in {results.name}"

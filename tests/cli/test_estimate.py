@@ -388,7 +388,7 @@ def test_a_part_of_a_benchmark_is_estimated_as_it_is_refreshed(shell: Shell) -> 
         f"next: coreeval refresh {config.name} --limit 5 --sample random --label joy\n"
     )
     beyond = shell("estimate", config, "--limit", "1000")
-    assert f"only {SAMPLES} samples to take, not 1,000" in beyond.out
+    assert f"only {SAMPLES} samples can be taken, not 1,000" in beyond.out
     assert "--rows 1000" in beyond.out
     assert beyond.out.endswith(f"next: coreeval refresh {config.name}\n")
 

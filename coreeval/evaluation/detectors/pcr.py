@@ -56,8 +56,8 @@ def _measure_axis(report: Json) -> AxisMarks | None:
 _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     "pcr": (
         "PCR",
-        "performance consistency ratio: tanh of performance over consistency, each plus alpha "
-        "(CAP, equation 9). It is larger on data that the target was trained on.",
+        "performance consistency ratio: tanh of performance divided by consistency, alpha added to "
+        "each (CAP, equation 9). It is larger on data that the target was trained on.",
     ),
     "consistency": (
         "consistency",

@@ -241,7 +241,7 @@ def _restore_texts(
             hint="use your own copy: --dataset PATH",
         )
     if own is None or hash_texts(own) != line.texts_sha256:
-        why = "has another text" if own else "is not there"
+        why = "has another text" if own else "is missing"
         raise DatasetError(
             f"the sample {line.sample.id} {why}",
             where=str(dataset),

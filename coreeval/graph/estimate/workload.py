@@ -137,7 +137,7 @@ def _compare_rows(there: int, limit: int | None, rows: int | None) -> Iterator[s
         yield f"the benchmark has {there:,} samples: the figures are for {rows:,} similar samples"
     elif limit and limit > there:
         yield (
-            f"there are only {there:,} samples to take, not {limit:,}: the figures are for "
+            f"only {there:,} samples can be taken, not {limit:,}: the figures are for "
             f"{there:,}; --rows {limit} estimates for a benchmark of {limit:,} similar samples"
         )
 
