@@ -31,7 +31,7 @@ def test_an_error_as_python_prints_it_controls_no_terminal(shell: Shell) -> None
     assert (
         str(caught.value)
         .splitlines()[-1]
-        .startswith("  to do: available columns: te\ufffd]0;owned\ufffdxt, la\ufffdbel;")
+        .startswith("  to do: available: te\ufffd]0;owned\ufffdxt, la\ufffdbel;")
     )
 
 
