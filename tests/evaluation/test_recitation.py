@@ -227,7 +227,7 @@ def test_few_tried_originals_clear_nobody() -> None:
         answers[item.id, "original"] = ("truncated", "")
     found = judge_recitation(items, answers)
     assert (found.verdict, found.unanswered) == ("too_few", 14)
-    assert "16 texts have 12 words" in found.reason
+    assert "16 texts have at least 12 words" in found.reason
 
 
 def test_a_text_that_its_beginning_recites_is_not_asked_about() -> None:
@@ -333,7 +333,7 @@ def test_planted_targets_are_found_and_clean_ones_are_not() -> None:
 def test_few_texts_and_refusals_say_nothing() -> None:
     few = make_items(FEWEST_ITEMS - 1, "semantic")
     found = judge_recitation(few, answer_all(few, {"original": 1.0}, 0))
-    assert found.verdict == "too_few" and "19 texts have 12 words" in found.reason
+    assert found.verdict == "too_few" and "19 texts have at least 12 words" in found.reason
     assert judge_recitation([], {}).verdict == "too_few"
     items = make_items(30, "semantic")
     mute = {key: ("refused", "") for key in answer_all(items, {}, 0)}

@@ -127,7 +127,7 @@ def test_who_remembers_two_in_five_is_found_and_guesses_and_habits_are_not() -> 
 def test_few_texts_and_answers_without_a_letter_say_nothing() -> None:
     few = make_items(FEWEST_ITEMS - 1)
     found = judge_quiz(few, answer_all(few, find_letter))
-    assert found.verdict == "too_few" and found.reason.startswith("19 texts have 6 words")
+    assert found.verdict == "too_few" and found.reason.startswith("19 texts have at least 6 words")
     none = judge_quiz([], {})
     assert (none.verdict, none.picked) == ("too_few", NO_SCORE)
     items = make_items(30)
