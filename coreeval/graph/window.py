@@ -151,7 +151,7 @@ def _unknown_cutoff_error(config: Config, model: str) -> ConfigError:
         f"{AUTO} is auto, but there is no cutoff for {model!r}: neither its training cutoff nor "
         "its release date is known",
         where=AUTO,
-        hint=f"{listed}set a cutoff for the target or released date, list it in the file "
+        hint=f"{listed}set cutoff or released for the target, list the model in the file "
         "knowledge.cutoffs, or set the start day of the window",
     )
 

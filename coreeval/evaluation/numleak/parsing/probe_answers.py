@@ -277,4 +277,4 @@ def read_score(response: str | None, *, period: Period, kind: AnswerKind = "answ
     read = read_value(response, unit=_UNIT, period=period, kind=kind)
     if read.value is None or abs(read.value) <= LIMIT + _ROUNDING:
         return read
-    return ReadValue(None, "unparsed", "a score beyond -1 and 1")
+    return ReadValue(None, "unparsed", "a score outside the range -1 to 1")

@@ -149,7 +149,9 @@ class JobRunner:
             told = job.total_bytes_processed
             if told is not None:
                 return _to_bytes(told)
-        raise BigQueryRefusal("unavailable", "BigQuery does not say what the request would read")
+        raise BigQueryRefusal(
+            "unavailable", "BigQuery did not say how much data the request would read"
+        )
 
     def run(
         self, statement: BigQueryStatement, turn: RequestDeadline, *, expected: int, most: int
