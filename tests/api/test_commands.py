@@ -282,7 +282,7 @@ async def test_prompts_are_listed_and_shown(shell: Shell) -> None:
         coreeval.try_prompt(config, role="extractor", samples=["a"], limit=2)
     with pytest.raises(UsageError, match="which task"):
         coreeval.render_prompt("composer")
-    with pytest.raises(UsageError, match="names the task"):
+    with pytest.raises(UsageError, match="the task comes from"):
         coreeval.render_prompt("composer", task="emotion", config=config)
 
 

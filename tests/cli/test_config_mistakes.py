@@ -129,7 +129,7 @@ def test_data_that_is_not_there_or_something_else(shell: Shell) -> None:
 def test_a_split_where_no_line_is_a_sample(shell: Shell) -> None:
     rows = shell.write("other.jsonl", '{"text": "x", "label": "rage"}\n')
     dataset = {"format": "jsonl", "path": str(rows)}
-    refused(shell, shell.config({"dataset": dataset}), "no row", "line 1", "rage")
+    refused(shell, shell.config({"dataset": dataset}), "no valid sample", "line 1", "rage")
 
 
 def test_models_that_cannot_be_asked(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

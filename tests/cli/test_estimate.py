@@ -519,7 +519,7 @@ def test_a_preview_that_is_stopped_says_how_to_go_on(served: Path) -> None:
     [
         (["--preview", "1"], "--preview"),
         (["--limit", "0"], "--limit"),
-        (["--rows", "50", "--limit", "9"], "--rows and --limit exclude"),
+        (["--rows", "50", "--limit", "9"], "--rows and --limit cannot be used together"),
         (["--set", "models.defualt=offline"], "unknown key"),
         (["--set", "run.prices=none.yaml"], "cannot read"),
         (["--set", "dataset.path=nowhere"], "nowhere"),

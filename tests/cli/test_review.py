@@ -86,7 +86,7 @@ async def test_a_long_list_is_shown_a_page_at_a_time(shell: Shell, run: Made) ->
     [
         (["--approve", FIRST], "a decision needs a name"),
         (["--by", "Ada"], "no decision was made"),
-        (["--by", "Ada", "--approve", "emotion/test/0"], "no new text for a sample"),
+        (["--by", "Ada", "--approve", "emotion/test/0"], "no new text for sample"),
         (["--by", "Ada", "--from-csv", "none.csv"], "cannot be read"),
     ],
 )

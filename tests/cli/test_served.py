@@ -104,7 +104,7 @@ def test_a_recorded_run_is_repeated_without_a_server_or_a_key_and_writes_the_sam
     repeated = shell.config({"models": {"default": replay, "targets": [target]}})
     monkeypatch.setenv("COREEVAL_HOME", str(shell.folder / "another"))
     said = shell("refresh", repeated, "--limit", str(SAMPLES), "--run-dir", second)
-    assert said.code == 0 and "asked for 0.00 USD" in said.out
+    assert said.code == 0 and "billed for 0.00 USD" in said.out
     assert written(second) == written(first) and all(written(first).values())
     assert facts(second) == facts(first) != []
     assert len(server.requests) == asked

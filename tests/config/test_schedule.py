@@ -106,18 +106,18 @@ def test_the_newest_time_is_the_last_that_comes_forwards(
             {"cron": "0 3 * * 1", "timezone": "Europe/Berlin", "version": "%G.%V" + "%Z" * 29},
             "CET', which is not a version",
         ),
-        ({"cron": "0 3 * * *", "version": "%G.%V"}, "gives '2024.01' to two times"),
-        ({"cron": "0 3 * * 1", "version": "%V"}, "to two times"),
-        ({"cron": "0 3 * * 1", "version": "%m-%d"}, "to two times"),
-        ({"cron": "0 */6 * * *", "version": "%Y-%m-%d"}, "to two times"),
+        ({"cron": "0 3 * * *", "version": "%G.%V"}, "the same version '2024.01'"),
+        ({"cron": "0 3 * * 1", "version": "%V"}, "gives two times"),
+        ({"cron": "0 3 * * 1", "version": "%m-%d"}, "gives two times"),
+        ({"cron": "0 */6 * * *", "version": "%Y-%m-%d"}, "gives two times"),
         ({"cron": "0 3 * * 1", "version": "%Y/%V"}, "which is not a version"),
         (
             {"cron": "0 3 * * *", "version": "%Y-%m-%dT%l"},
             "'2024-01-01T 3', which is not a version",
         ),
         ({"cron": "0 0,3 * * *", "version": "%Y-%m-%dT%_I"}, "T 3', which is not a version"),
-        ({"cron": "0 1,11 * * *", "version": "%Y-%m-%-d%-H"}, "'2024-01-111' to two times"),
-        ({"cron": "* * * * *", "version": "%Y-%m-%-d%-H%M"}, "to two times"),
+        ({"cron": "0 1,11 * * *", "version": "%Y-%m-%-d%-H"}, "the same version '2024-01-111'"),
+        ({"cron": "* * * * *", "version": "%Y-%m-%-d%-H%M"}, "gives two times"),
         ({"cron": "0 3 * * 1", "version": ""}, "which is not a version"),
         ({"cron": "0 3 * * 1", "stale_after": "soon"}, "is not an age"),
         (
@@ -136,7 +136,7 @@ def test_what_cannot_work_is_refused(schedule: object, message: str) -> None:
 
 
 def test_an_hour_that_comes_twice_needs_an_offset_in_its_version() -> None:
-    with pytest.raises(ValidationError, match=r"'2024-10-27T0200' to two times"):
+    with pytest.raises(ValidationError, match=r"the same version '2024-10-27T0200'"):
         ScheduleConfig(cron="0 * * * *", timezone="Europe/Berlin", version="%Y-%m-%dT%H%M")
     assert (
         ScheduleConfig(cron="0 * * * *", version="%Y-%m-%dT%H%M").version_pattern == "%Y-%m-%dT%H%M"

@@ -66,5 +66,5 @@ def test_the_interval_is_that_of_resampled_samples(scores: ModuleType) -> None:
 
 def test_an_arm_that_is_not_there_is_named(scores: ModuleType) -> None:
     assert scores.file_of("updated").endswith("/x")
-    with pytest.raises(ValueError, match="no arm 'original': there are updated"):
+    with pytest.raises(ValueError, match="no arm 'original'; the arms are: updated"):
         scores.file_of("original")

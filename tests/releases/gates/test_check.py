@@ -166,7 +166,7 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("rank_correlation", {"findings": None}, "only 0 have them"),
     ("pcr", {"findings": None}, "PCR was not measured"),
     ("drop", {"findings": Findings()}, "no target labelled"),
-    ("numleak", {"findings": Findings()}, "no series"),
+    ("numleak", {"findings": Findings()}, "any series"),
 ]
 
 

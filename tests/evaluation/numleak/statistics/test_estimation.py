@@ -121,7 +121,7 @@ def test_the_same_seed_measures_the_same() -> None:
 @pytest.mark.parametrize(
     ("points", "note"),
     [
-        (asked([1, 2], [None, None]), "none of 2 questions"),
+        (asked([1, 2], [None, None]), "none of the 2 questions"),
         (asked(TRUTH[:9], np.full(9, 0.5)), "every answer is 0.5: r is not defined"),
         (asked(TRUTH[:4], [0.5, 0.5, 0.5, 2]), "75% of the answers are 0.5"),
         (asked(TRUTH[:3], TRUTH[:3]), "only 3 dates were answered"),
