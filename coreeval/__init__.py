@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from coreeval.api.annotation import SheetExport, SheetScores, export_sheets, score_sheets
+    from coreeval.api.article_texts import find_article_texts
     from coreeval.api.calls import count_calls, delete_calls, export_calls
     from coreeval.api.cassettes import export_cassette, read_cassette, replay_cassette
     from coreeval.api.comparisons import Comparison, diff
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from coreeval.api.exports import Export, export, push
     from coreeval.api.gates import GateReport, gate
     from coreeval.api.model_checks import check_models
-    from coreeval.api.news import find_article_texts, measure_news_coverage, query_news, sync_news
+    from coreeval.api.news import measure_news_coverage, query_news, sync_news
     from coreeval.api.numleak import NumleakResult, numleak
     from coreeval.api.overlap import OverlapResult, overlap
     from coreeval.api.pcr import PcrResult, pcr
@@ -127,6 +128,7 @@ __all__ = [
 
 _NAMES = {
     "coreeval.api.annotation": "SheetExport SheetScores export_sheets score_sheets",
+    "coreeval.api.article_texts": "find_article_texts",
     "coreeval.api.calls": "count_calls delete_calls export_calls",
     "coreeval.api.cassettes": "export_cassette read_cassette replay_cassette",
     "coreeval.api.comparisons": "Comparison diff",
@@ -136,7 +138,7 @@ _NAMES = {
     "coreeval.api.exports": "Export export push",
     "coreeval.api.gates": "GateReport gate",
     "coreeval.api.model_checks": "check_models",
-    "coreeval.api.news": "find_article_texts measure_news_coverage query_news sync_news",
+    "coreeval.api.news": "measure_news_coverage query_news sync_news",
     "coreeval.api.numleak": "NumleakResult numleak",
     "coreeval.api.overlap": "OverlapResult overlap",
     "coreeval.api.pcr": "PcrResult pcr",

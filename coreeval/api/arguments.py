@@ -1,12 +1,15 @@
 """Arguments of public functions, checked before anything is read or computed."""
 
-import difflib
 from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time
 from typing import Final, TypeVar
 
-from coreeval.errors import UsageError
+from coreeval.config.dates import as_utc
+from coreeval.errors import UsageError, suggest_name
 
 Choice = TypeVar("Choice", bound=str)
+Day = str | date
+"""A day or a moment: 2026-10-05, or a Python date."""
 LARGEST: Final = 1e9
 """The largest number that any argument accepts."""
 LARGEST_SEED: Final = 2**32 - 1
@@ -25,11 +28,10 @@ def require_choice(name: str, given: Choice, known: Sequence[str]) -> Choice:
     """
     if given in known:
         return given
-    near = difflib.get_close_matches(str(given), known, n=1)
     raise UsageError(
         f"{given!r} is not a valid {name}",
         where=name,
-        hint=f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}",
+        hint=suggest_name(str(given), known, f"one of {', '.join(known)}"),
     )
 
 
@@ -82,3 +84,50 @@ def budget_overrides(budget_usd: float | None, allow_unpriced: bool) -> Iterator
         yield f"run.budget_usd={budget_usd}"
     if allow_unpriced:
         yield "run.allow_unpriced=true"
+
+
+def parse_language(code: str, option: str) -> str:
+    """Return a language code after checking it.
+
+    Raises:
+        UsageError: it is not an ISO 639-1 code.
+    """
+    from coreeval.languages import check_language
+
+    try:
+        return check_language(code)
+    except ValueError as error:
+        raise UsageError(str(error), where=option) from None
+
+
+def parse_moment(given: Day | None, option: str) -> datetime | None:
+    """Return a moment in UTC; without an offset, the given time is UTC.
+
+    Raises:
+        UsageError: it is not an ISO 8601 date or time.
+    """
+    if given is None:
+        return None
+    try:
+        return as_utc(datetime.fromisoformat(str(given)))
+    except ValueError:
+        raise _not_a("date", str(given), option) from None
+
+
+def parse_day(given: Day | None, option: str) -> datetime | None:
+    """Return the start of a day in UTC.
+
+    Raises:
+        UsageError: it is not an ISO 8601 date.
+    """
+    if given is None:
+        return None
+    try:
+        day = date.fromisoformat(given) if isinstance(given, str) else given
+        return datetime.combine(day, time(), UTC)
+    except ValueError:
+        raise _not_a("day", str(given), option) from None
+
+
+def _not_a(what: str, given: str, option: str) -> UsageError:
+    return UsageError(f"{given!r} is not a {what}", where=option, hint="write it as 2026-10-05")

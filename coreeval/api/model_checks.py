@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from coreeval.api.event_loops import run_coroutine
 from coreeval.api.tables import CommandResult, Table, parse_columns
 from coreeval.config import Config, ConfigLike, PriceConfig, read_config
 from coreeval.models import check as checks
@@ -18,6 +17,7 @@ from coreeval.tools.cutoffs import load_run_cutoffs
 from coreeval.tools.endpoints import model_pairs, refuse_untrusted
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.formatting import format_quantity
+from coreeval.tools.loops import run_coroutine
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import TrustRecord, retry_with_trust
 from coreeval.tools.workspace import Workspace, workspace_for

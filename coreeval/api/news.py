@@ -1,4 +1,4 @@
-"""News: syncing a store, searching it, its coverage, and the texts of articles.
+"""News: syncing a store, searching it, and its coverage.
 
 Commands import this module on every call, so slow imports are inside functions.
 """
@@ -6,23 +6,21 @@ Commands import this module on every call, so slow imports are inside functions.
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
-from coreeval.api.event_loops import run_coroutine
+from coreeval.api.arguments import Day, parse_day, parse_language, parse_moment
 from coreeval.api.tables import CommandResult, Table, parse_columns
-from coreeval.config.dates import as_utc
 from coreeval.errors import UsageError
 from coreeval.schema import EvidenceSource, Precision, Window
 from coreeval.tools.clock import utc_now
 from coreeval.tools.formatting import format_quantity
+from coreeval.tools.loops import run_coroutine
 from coreeval.tools.workspace import workspace_for
 
 if TYPE_CHECKING:
-    from coreeval.config.knowledge import ArticlesConfig
     from coreeval.graph.monitor import Watch
-    from coreeval.tools.articles.article_text import TextRetrieval, WantedText
     from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
     from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult
 
@@ -34,11 +32,6 @@ MOST_UNASKED_MB: Final = 2_000
 """The most megabytes downloaded without asking (own choice: some minutes on a fast line)."""
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 SOURCES: Final[tuple[EvidenceSource, ...]] = ("gdelt", "current_events")
-EXCERPT: Final = 300
-"""The most characters of a text, unless the full text is requested."""
-_ARCHIVES: Final = (".warc", ".warc.gz")
-Day = str | date
-"""A day or a moment: 2026-10-05, or a Python date."""
 Choice = TypeVar("Choice", bound=str)
 
 
@@ -90,7 +83,7 @@ class NewsRequest:
         from coreeval.tools.gdelt.sync.feeds import MIRRORED, estimate_download_mb, parse_feeds
 
         start = None if self.source else self._start()
-        end = _parse_day(self.until, "--until")
+        end = parse_day(self.until, "--until")
         if start is None:
             return None
         chosen, until = parse_feeds(self.feeds), min(end or utc_now(), utc_now())
@@ -120,7 +113,7 @@ class NewsRequest:
         done = sync_mirror(
             place,
             start=self._start(),
-            end=_parse_day(self.until, "--until"),
+            end=parse_day(self.until, "--until"),
             feeds=parse_feeds(self.feeds),
             mirror=self.mirror,
             portal=PortalAccess(contact=self.contact or "", url=self.wiki),
@@ -132,11 +125,11 @@ class NewsRequest:
         """Return the start of the window; None means the end of the store."""
         if self.days is not None:
             return utc_now() - timedelta(days=self.days)
-        return None if self.since == LAST else _parse_day(self.since, "--since")
+        return None if self.since == LAST else parse_day(self.since, "--since")
 
     def _codes(self) -> tuple[str, ...]:
         codes = self.languages.split(",") if self.languages is not None else ()
-        return tuple(_parse_language(code.strip(), "--languages") for code in codes)
+        return tuple(parse_language(code.strip(), "--languages") for code in codes)
 
 
 def sync_news(
@@ -279,7 +272,7 @@ def query_news(
     from coreeval.tools.gdelt.index.store_catalog import StoreLayout
     from coreeval.tools.gdelt.local import LocalKnowledge
 
-    first, last = _parse_moment(start, "--start"), _parse_moment(end, "--end")
+    first, last = parse_moment(start, "--start"), parse_moment(end, "--end")
     place = find_store(store)
     StoreLayout(place).require()
     asked = EntityQuery(
@@ -291,7 +284,7 @@ def query_news(
     )
     how = _require_one(min_precision, PRECISIONS, "precision", "--min-precision")
     only = None if source is None else _require_one(source, SOURCES, "source", "--source")
-    code = _parse_language(language, "--language")
+    code = parse_language(language, "--language")
     with LocalKnowledge(place, news=place, min_precision=how, source=only, language=code) as news:
         window = _choose_window(first, last, news.span())
         answer = run_coroutine(news.fetch([asked], window, limit))
@@ -444,175 +437,6 @@ def _gap_document(gap: "Gap") -> Mapping[str, object]:
 
 def _minute(moment: datetime) -> str:
     return moment.isoformat(timespec="minutes")
-
-
-# -- texts ----------------------------------------------------------------------------------------
-
-
-def find_article_texts(
-    urls: Sequence[str],
-    *,
-    source: Sequence[Path | str] = (),
-    fetch: bool = False,
-    contact: str | None = None,
-    title: str = "",
-    published: Day | None = None,
-    language: str = "und",
-    full: bool = True,
-) -> CommandResult:
-    """Return the texts of articles as a run with `knowledge.text: article` would find them.
-
-    Args:
-        urls: Addresses of articles.
-        source: JSON Lines with `url` and `text`, CC-NEWS WARC files, or folders of them.
-        fetch: Whether to fetch pages that no file contains, if the host allows it.
-        contact: With `fetch`, your contact address, sent to hosts.
-        title: The headline; the text must contain its words.
-        published: The date from the feed; the page's date must be close to it.
-        language: The expected language, such as `en`.
-        full: Whether to return whole texts in place of excerpts.
-
-    Returns:
-        A result whose table has a row for each address: its text, or the reason that there is none.
-
-    Raises:
-        UsageError: there is no source of texts, or an address or the contact is not valid.
-    """
-    config = _make_articles_config(list(map(Path, source)), fetch=fetch, contact=contact)
-    moment = _parse_moment(published, "--published")
-    wanted = [_make_wanted_text(url, title, moment, language) for url in urls]
-    found = run_coroutine(_find_texts(config, wanted))
-    texts = _describe_texts(wanted, found, full=full)
-    document = {
-        "texts": texts,
-        "sources": dict(found.count_sources()),
-        "reasons": dict(found.count_reasons()),
-        "notes": list(found.notes),
-    }
-    number = sum(each["depth"] == "article" for each in texts)
-    said = f"{number} of {format_quantity(len(texts), 'text')} found"
-    return CommandResult(document, said, Table.from_dicts("texts", _TEXT_COLUMNS, texts))
-
-
-_TEXT_COLUMNS: Final = parse_columns(
-    "url depth reason published_at title publisher language source licence text text_sha256"
-)
-
-
-def _make_articles_config(
-    source: Sequence[Path], *, fetch: bool, contact: str | None
-) -> "ArticlesConfig":
-    from pydantic import ValidationError
-
-    from coreeval.config.knowledge import ArticlesConfig
-
-    if not source and not fetch:
-        raise UsageError(
-            "no source of texts was chosen",
-            where="coreeval gdelt text",
-            hint="use --from PATH, or --fetch with --contact ADDRESS",
-        )
-    archives = tuple(str(path) for path in source if path.is_dir() or _is_archive(path))
-    files = tuple(str(path) for path in source if path.is_dir() or not _is_archive(path))
-    try:
-        return ArticlesConfig(files=files, ccnews=archives, fetch=fetch, contact=contact)
-    except ValidationError as error:
-        from coreeval.config.value_errors import describe_value_error
-
-        told = describe_value_error(error.errors()[0])
-        raise UsageError(
-            f"pages cannot be downloaded: {told}",
-            where="--contact",
-            hint="--contact https://example.org/about or --contact name@example.org",
-        ) from None
-
-
-def _is_archive(path: Path) -> bool:
-    return path.name.endswith(_ARCHIVES)
-
-
-def _make_wanted_text(url: str, title: str, day: datetime | None, language: str) -> "WantedText":
-    from coreeval.tools.articles.addresses import is_web_address
-    from coreeval.tools.articles.article_text import WantedText
-    from coreeval.tools.gdelt.rows import evidence_id, host_of
-
-    if not is_web_address(url):
-        raise UsageError(
-            f"{url!r} is not the address of a web page",
-            where="coreeval gdelt text",
-            hint="an address starts with https:// or http:// and contains no password",
-        )
-    return WantedText(
-        id=evidence_id(url),
-        url=url,
-        title=title,
-        domain=host_of(url),
-        published_at=day,
-        language=language,
-    )
-
-
-async def _find_texts(config: "ArticlesConfig", wanted: "Sequence[WantedText]") -> "TextRetrieval":
-    from coreeval.agents.safety import load_active_takedown
-    from coreeval.tools.articles.sources import open_articles
-
-    workspace = workspace_for(Path.cwd())
-    listed = load_active_takedown(None, workspace.takedown)
-    async with open_articles(
-        config, "article", workspace.cache, refuses=lambda text: any(listed.names_in(text))
-    ) as texts:
-        return await texts.find_texts(wanted)
-
-
-def _describe_texts(
-    wanted: "Sequence[WantedText]", found: "TextRetrieval", *, full: bool
-) -> list[dict[str, object]]:
-    results = {each.id: found.by_id[each.id].model_dump(mode="json") for each in wanted}
-    for each in wanted:
-        text = results[each.id]
-        text["url"] = text.get("url") or each.url
-        if "text" in text and not full:
-            text["text"] = _cut(text["text"])
-    return list(results.values())
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rpartition(" ")[0] + "\u2026"
-
-
-# -- arguments ------------------------------------------------------------------------------------
-
-
-def _parse_language(code: str, option: str) -> str:
-    from coreeval.languages import check_language
-
-    try:
-        return check_language(code)
-    except ValueError as error:
-        raise UsageError(str(error), where=option) from None
-
-
-def _parse_moment(given: Day | None, option: str) -> datetime | None:
-    if given is None:
-        return None
-    try:
-        return as_utc(datetime.fromisoformat(str(given)))
-    except ValueError:
-        raise _not_a("date", str(given), option) from None
-
-
-def _parse_day(given: Day | None, option: str) -> datetime | None:
-    if given is None:
-        return None
-    try:
-        day = date.fromisoformat(given) if isinstance(given, str) else given
-        return datetime.combine(day, time(), UTC)
-    except ValueError:
-        raise _not_a("day", str(given), option) from None
-
-
-def _not_a(what: str, given: str, option: str) -> UsageError:
-    return UsageError(f"{given!r} is not a {what}", where=option, hint="write it as 2026-10-05")
 
 
 def _require_one(given: str, known: Sequence[Choice], what: str, option: str) -> Choice:

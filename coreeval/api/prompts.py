@@ -9,7 +9,6 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from coreeval.api.arguments import FIRST_FEW
-from coreeval.api.event_loops import run_coroutine
 from coreeval.api.places import RunLike, find_run
 from coreeval.api.tables import CommandResult, Table, parse_columns
 from coreeval.config import ConfigLike
@@ -29,6 +28,7 @@ from coreeval.prompts import ROLES_OF_PROMPT, PromptName
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.formatting import format_quantity
+from coreeval.tools.loops import run_coroutine
 from coreeval.tools.trust import retry_with_trust
 
 _CHARACTERS_PER_TOKEN: Final = 4

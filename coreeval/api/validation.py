@@ -40,7 +40,7 @@ from coreeval.tools.catalogs import find_price, load_run_prices
 from coreeval.tools.clock import utc_now
 from coreeval.tools.endpoints import is_agreed, run_pairs
 from coreeval.tools.env_file import read_env_file
-from coreeval.tools.formatting import format_quantity, plural
+from coreeval.tools.formatting import format_quantity, list_first, plural
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.telemetry import redact_url
 from coreeval.tools.terminal import one_line
@@ -294,8 +294,7 @@ def _news(setup: Setup, folder: Path) -> list[str]:
     )
     found = [f"{describe_coverage(coverage)} of the window ({news.name}){left_out}"]
     if coverage.gaps:
-        more = f" and {len(coverage.gaps) - SHOWN} more" if len(coverage.gaps) > SHOWN else ""
-        found.append(f"days without news: {', '.join(coverage.gaps[:SHOWN])}{more}")
+        found.append(f"days without news: {list_first(coverage.gaps, SHOWN)}")
     if control:
         window, known = control.window, describe_coverage(control.knowledge.coverage)
         span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"

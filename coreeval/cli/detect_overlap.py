@@ -15,6 +15,7 @@ import typer
 from coreeval.cli.options import LARGEST_COUNT
 from coreeval.cli.output import AsJson, Document, one_line, show
 from coreeval.errors import UsageError
+from coreeval.tools.formatting import list_first
 
 if TYPE_CHECKING:
     from coreeval.evaluation.overlap.search import BenchmarkOverlap, Hit, TextEntry
@@ -199,8 +200,7 @@ def _format_place(hit: "Hit") -> str:
 
 
 def _list_names(items: Sequence["TextEntry"]) -> str:
-    more = f" and {len(items) - NAMED} more" if len(items) > NAMED else ""
-    return ", ".join(one_line(each.id) for each in items[:NAMED]) + more
+    return list_first([one_line(each.id) for each in items], NAMED)
 
 
 def _wrap_pieces(pieces: Sequence["DiffPiece"]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from coreeval.api.news import find_article_texts
+from coreeval.api.article_texts import find_article_texts
 from coreeval.cli.output import AsJson, Document, one_line, show
 
 

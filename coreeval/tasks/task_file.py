@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -31,7 +31,7 @@ from coreeval.config.user_files import (
     read_text,
 )
 from coreeval.config.value_errors import describe_value_error
-from coreeval.errors import TaskError
+from coreeval.errors import TaskError, suggest_name
 from coreeval.languages import ENGLISH
 from coreeval.schema import Label, Task, Value
 from coreeval.tasks.kinds import KINDS, kind_of
@@ -130,7 +130,7 @@ def _find_kind_defect(raw: dict[str, object]) -> TaskProblem | None:
     """Return the problems with the kind, and with keys that only some kinds have."""
     kind = raw.get("kind", "labels")
     if not isinstance(kind, str) or kind not in KINDS:
-        near = suggest_name(str(kind), list(KINDS))
+        near = _suggest(str(kind), list(KINDS))
         return TaskProblem(f"there is no kind {kind!r}", near, "kind")
     if kind != "labels" and "labels" in raw:
         return TaskProblem(f"a task of the kind {kind} has no labels", "remove them", "labels")
@@ -165,26 +165,21 @@ def _explain_error(error: ErrorDetails) -> TaskProblem:
     place, kind = error["loc"], error["type"]
     key = ".".join(str(part) for part in place if part != "[key]")
     if place[0] == "lines" and kind == "literal_error":
-        return TaskProblem(f"{key} is not a role", suggest_name(str(place[1]), ROLES), key)
+        return TaskProblem(f"{key} is not a role", _suggest(str(place[1]), ROLES), key)
     if kind == "extra_forbidden":
         model = _NESTED_MODELS.get(place[0], TaskFile) if len(place) > 1 else TaskFile
         known = sorted(model.model_fields)
         is_rest = place[0] == "labels" and error["input"] is None
-        hint = _COMMA_HINT if is_rest else suggest_name(str(place[-1]), known)
+        hint = _COMMA_HINT if is_rest else _suggest(str(place[-1]), known)
         return TaskProblem(f"unknown key {key!r}", hint, key)
     if kind == "missing":
         return TaskProblem(f"{key!r} is missing", key=key)
     return TaskProblem(f"{key}: {describe_value_error(error)}")
 
 
+_suggest = partial(suggest_name, likeness=0.5)
 _COMMA_HINT = 'quote a meaning that has a comma, as in meaning: "glad, or proud"'
 """The hint for a key without a value: YAML ends an unquoted text in {…} at a comma."""
-
-
-def suggest_name(word: str, known: Sequence[str]) -> str:
-    """Return a hint with the most similar word, or with all words."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
 
 
 def _check_name(file: TaskFile) -> Iterator[TaskProblem]:
@@ -208,7 +203,7 @@ def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
     for name in file.factual_fields:
         if name not in file.fields:
             yield TaskProblem(
-                f"factual_fields: {name!r} is not a field", suggest_name(name, file.fields)
+                f"factual_fields: {name!r} is not a field", _suggest(name, file.fields)
             )
     if file.symmetric and len(file.fields) != 2:
         yield TaskProblem("symmetric: only a task with two fields can be symmetric")
@@ -292,9 +287,7 @@ def _check_variables(
     found = template.get_identifiers()
     for name in found:
         if name not in allowed:
-            yield TaskProblem(
-                f"{key}: ${name} is not a field of the task", suggest_name(name, allowed)
-            )
+            yield TaskProblem(f"{key}: ${name} is not a field of the task", _suggest(name, allowed))
     for name in must:
         if name not in found:
             yield TaskProblem(f"{key}: the {name!r} field is never shown", f"add ${name} to it")
@@ -449,7 +442,7 @@ def _find_file(name_or_path: str) -> Path:
         return path
     raise TaskError(
         f"there is no built-in task {name_or_path!r}",
-        hint=f"{suggest_name(name_or_path, BUILT_IN)} (built in: {', '.join(BUILT_IN)}; "
+        hint=f"{_suggest(name_or_path, BUILT_IN)} (built in: {', '.join(BUILT_IN)}; "
         "a task file of your own ends in .yaml)",
     )
 

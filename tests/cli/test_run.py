@@ -60,6 +60,21 @@ def test_words_and_document_agree(shell: Shell) -> None:
         assert Path(again.document[name]).exists()
 
 
+def test_a_new_run_is_named_so_that_resume_finds_it_from_here(shell: Shell) -> None:
+    config = Path(shell.config())
+    said = shell("refresh", config, "--limit", "1")
+    started = re.search(r"^run: .*; after a stop, continue with: coreeval (.*)$", said.err, re.M)
+    assert started and re.fullmatch(r"resume [0-9a-f]{6}", started[1])
+    assert shell(*started[1].split(), "--json").document["run"]
+    other = shell.folder / "other"
+    other.mkdir()
+    config.rename(other / config.name)
+    said = shell("refresh", other / config.name, "--limit", "1")
+    started = re.search(r"^run: .*; after a stop, continue with: coreeval (.*)$", said.err, re.M)
+    assert started and "/" in started[1]
+    assert shell(*started[1].split(), "--json").document["run"]
+
+
 ENDED = {
     "no_knowledge": r"fits \(2025-08-01 to 2026-10-01 has \d+ articles on \d+ days\)",
     "rejected_facts": "coreeval prompts try",

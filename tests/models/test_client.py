@@ -16,10 +16,14 @@ from coreeval.models.capabilities import Capabilities
 from coreeval.models.chat import make_ai_message
 from coreeval.models.client import LENGTH_FACTOR, Draw
 from coreeval.models.dispatch import DispatchResult, ModelRequest
+from coreeval.models.sample_cost import count_step_cost, limit_sample_cost
 from coreeval.schema import Value
 from coreeval.tools.stores.call_records import CallRecord, call_key
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import MakeClient
+from tests.models.kit import GOOD as KIT_GOOD
+from tests.models.kit import ask as ask_kit
+from tests.models.kit import client_of
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
 from tests.support.virtual_time import in_virtual_time
@@ -461,3 +465,18 @@ async def test_the_key_is_made_of_what_it_always_was(
     assert json.loads(first.request) == asked
     assert json.loads(second.request) | {"messages": ASKED} == asked | {"draw": 1}
     assert [call_key(each.request) for each in (first, second)] == [first.key, second.key]
+
+
+async def test_a_stored_call_without_a_price_costs_the_sample_what_its_tokens_cost_now(
+    store: CallStore, server: LLMServer
+) -> None:
+    server.answers = script(KIT_GOOD)
+    spent = []
+    for more in ({}, {"price": {"input": 1000, "output": 1000}}):
+        client = client_of(exchange(store), server, **more)
+        with limit_sample_cost(1000.0), count_step_cost(0.0) as costs:
+            call = await ask_kit(client, "once")
+        spent.append(sum(costs))
+    tokens = call.prompt_tokens + call.completion_tokens
+    assert call.cached and tokens
+    assert spent == [0.0, pytest.approx(tokens / 1000)]

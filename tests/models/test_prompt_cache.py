@@ -74,13 +74,14 @@ async def ask_many(
     own: bool = False,
     instructions: str = "Label. " * 1000,
     role: str = "system",
+    text: str = "text",
 ) -> list[object]:
     """Ask eight questions at once."""
     monkeypatch.setattr(openai, "PUBLIC_URL", server.url)
     config = ModelConfig(model=model, base_url=server.url if own else None)
     client = exchange(store, env={"OPENAI_API_KEY": "k"}).open_client(config, "extractor")
     turns = [
-        [{"role": role, "content": instructions}, {"role": "user", "content": f"text {number}"}]
+        [{"role": role, "content": instructions}, {"role": "user", "content": f"{text} {number}"}]
         for number in range(8)
     ]
     asked = (client.ask(each, SHAPE) for each in turns)
@@ -106,8 +107,18 @@ async def test_the_others_follow_when_the_first_has_failed(
 
 @pytest.mark.parametrize(
     "told",
-    [{"own": True}, {"instructions": "Label. " * 300}, {"role": "user"}],
-    ids=["an endpoint of one's own", "too short for a cache", "no instructions"],
+    [
+        {"own": True},
+        {"instructions": "Label. " * 300},
+        {"instructions": "Label.", "text": "long " * 1000},
+        {"role": "user"},
+    ],
+    ids=[
+        "an endpoint of one's own",
+        "too short for a cache",
+        "only the text is long",
+        "no instructions",
+    ],
 )
 async def test_what_no_cache_keeps_is_sent_at_once(
     server: LLMServer,

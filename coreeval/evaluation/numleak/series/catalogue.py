@@ -26,13 +26,12 @@ from coreeval.config.user_files import (
     read_text,
 )
 from coreeval.config.validation import explain_validation_error
-from coreeval.errors import ConfigError, DatasetError
+from coreeval.errors import ConfigError, DatasetError, suggest_name
 from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition
 from coreeval.evaluation.numleak.series.layouts import MOST_BYTES, extract_text, read_rows
 from coreeval.evaluation.numleak.series.observations import check_values, observe, transform
 from coreeval.models.http import find_proxy, load_trusted_certificates
 from coreeval.project import make_user_agent
-from coreeval.tasks.task_file import suggest_name
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import replacing
 from coreeval.tools.http import BoundedClient, to_same_host
@@ -92,7 +91,7 @@ def find_file(name_or_path: str, *, base: Path) -> Path:
     names = [*_ids(), *list_families()]
     raise ConfigError(
         f"there is no built-in series {name_or_path!r}",
-        hint=f"{suggest_name(name_or_path, names)} (built in: {', '.join(names)}; "
+        hint=f"{suggest_name(name_or_path, names, likeness=0.5)} (built in: {', '.join(names)}; "
         "a definition of your own ends in .yaml)",
     )
 

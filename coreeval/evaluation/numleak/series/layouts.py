@@ -7,10 +7,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from coreeval.errors import DatasetError
+from coreeval.errors import DatasetError, suggest_name
 from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.series.definition import Format, SeriesDefinition
-from coreeval.tasks.task_file import suggest_name
 from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
 from coreeval.tools.formatting import list_first
 
@@ -166,7 +165,7 @@ def _place(header: Sequence[str], name: str) -> int:
         return header.index(name)
     raise DatasetError(
         f"the file has no column {name!r}",
-        hint=f"{suggest_name(name, header)} (the file has: {_name_columns(header)})",
+        hint=f"{suggest_name(name, header, likeness=0.5)} (the file has: {_name_columns(header)})",
     )
 
 
