@@ -259,14 +259,20 @@ class ModelClient:
     async def _find_or_send(
         self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]], request: str
     ) -> tuple[CallRecord, Origin]:
-        """Return the stored call, or send the request, if the sample may make another call."""
+        """Return the stored call, or send the request, if the sample may make another call.
+
+        Samples that share a call also share its error. Each raises an error of its own, so that
+        one sample's traceback has no frames of another.
+        """
         await self._refuse_if_overspent(key, request)
         try:
             with self._pause_if_sent(key):
                 return await self._store.answer(key, send, request)
-        except CallQueued:
-            await wait_for_other_steps()
-            raise
+        except CallQueued as shared:
+            shared.__traceback__ = None
+            queued = CallQueued(*shared.args)
+        await wait_for_other_steps()
+        raise queued
 
     async def _refuse_if_overspent(self, key: str, request: str) -> None:
         """Raise an error if the sample may not make another call.

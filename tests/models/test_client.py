@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from coreeval.config import ModelConfig
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import CallRef, InvalidAnswer, ModelClient, OutputSchema, record_calls
 from coreeval.models.activity import limit_sample_time, pause_sample_clock
+from coreeval.models.batch_dispatch import CallQueued
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.chat import make_ai_message
 from coreeval.models.client import LENGTH_FACTOR, Draw
@@ -190,6 +192,26 @@ async def test_bad_answers_that_are_shared_count_for_all_who_asked(
     )
     assert [type(one) for one in said] == [NoValidAnswer] * 4
     assert len(server.requests) == 4
+
+
+async def test_samples_that_wait_for_one_queued_question_do_not_share_an_error(
+    make_client: MakeClient, store: CallStore
+) -> None:
+    class Queue:
+        async def send(self, request: ModelRequest) -> DispatchResult:
+            await asyncio.sleep(0.01)
+            raise CallQueued("this question waits for a batch")
+
+    client = ModelClient(make_client().model, Queue(), store, Capabilities(store), role="extractor")
+    said = await asyncio.gather(
+        *(client.ask(ASKED, SHAPE) for _ in range(3)), return_exceptions=True
+    )
+    assert [type(one) for one in said] == [CallQueued] * 3
+    assert len({id(one) for one in said}) == 3
+    for one in said:
+        assert isinstance(one, CallQueued) and one.__context__ is None
+        names = [frame.name for frame in traceback.extract_tb(one.__traceback__)]
+        assert names.count("ask") == 1
 
 
 async def test_a_call_names_the_run_that_paid_for_it(
