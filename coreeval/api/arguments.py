@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Final, TypeVar
 
-from coreeval.config.dates import as_utc
 from coreeval.errors import UsageError, suggest_name
 
 Choice = TypeVar("Choice", bound=str)
@@ -106,6 +105,8 @@ def parse_moment(given: Day | None, option: str) -> datetime | None:
     Raises:
         UsageError: it is not an ISO 8601 date or time.
     """
+    from coreeval.config.dates import as_utc
+
     if given is None:
         return None
     try:

@@ -266,6 +266,7 @@ def test_workers_are_one_run(hours: Hours, store: RunStore) -> None:
     ]
     assert [one.per_second for one in pulse.workers] == [0.0, 4.0]
     asyncio.run(monitor.beat(store))
+    store.submit([]).result()  # the beat before it is committed
     (beat,) = store.rows(select(heartbeat))
     assert set(beat["in_flight"]) == {"s11", "s12"}
     assert ProgressSnapshot.of(beat["pulse"]).workers == pulse.workers
