@@ -78,9 +78,9 @@ def dressed(rng: random.Random, text: str) -> str:
 
 
 CHANGES: Mapping[str, Change] = {
-    "case, signs, blanks": dressed,
+    "case, punctuation, spaces": dressed,
     "3 % of characters": letters,
-    "15 % of words left out": dropped,
+    "15 % of words removed": dropped,
     "halves swapped": swapped,
     "a fifth longer": longer,
 }
