@@ -56,22 +56,22 @@ def main() -> None:
     batch = next(iter(found.values())).batch
     assert batch
     ends = (batch.seconds.low, batch.seconds.likely, batch.seconds.high)
-    times = " / ".join(map(format_expected_time, ends))
-    print(f"- a refresh in batches takes {times}, low, likely and high")
+    low, likely, high = map(format_expected_time, ends)
+    print(f"- a refresh in batches takes {low} (low), {likely} (likely) or {high} (high)")
 
 
 def describe_terms() -> list[str]:
     """Return the prices of the table, each with its day, and what the second refresh costs."""
     prices = load_built_in_prices()
     terms = [
-        f"- {size}: `{model}`, {price.input:g} and {price.output:g} USD for a million prompt and "
-        f"answer tokens, {price.batch_input:g} and {price.batch_output:g} in a batch, as of "
+        f"- {size}: `{model}`, {price.input:g} and {price.output:g} USD per million prompt and "
+        f"answer tokens ({price.batch_input:g} and {price.batch_output:g} USD in a batch), as of "
         f"{price.as_of}"
         for size, model in MODELS.items()
         for price in [prices[model]]
     ]
-    kept = ACCEPTED * STILL_FRESH
-    return [*terms, f"- second refresh: {SECOND:.2f} times the first; {kept:.0%} is kept"]
+    kept = f"{100 * ACCEPTED * STILL_FRESH:.0f} % of the samples are kept"
+    return [*terms, f"- second refresh: costs {SECOND:.2f} times as much as the first; {kept}"]
 
 
 def _rows(found: dict[tuple[str, str], CostEstimate]) -> Iterator[tuple[str, ...]]:
