@@ -238,7 +238,7 @@ class Interrupted(CoreEvalError):
 DEBUG = "--debug"
 """The option of all commands that shows tracebacks."""
 _NO_ROOM = "the disk is full: free some space, then run the same command again"
-_NO_PERMISSION = "give this user read and write access, or copy the folder to a writable place"
+_NO_PERMISSION = "grant this user read and write access, or copy the folder to a writable place"
 _HINTS = {
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
@@ -283,7 +283,7 @@ def to_coreeval_error(error: BaseException) -> CoreEvalError:
     return CoreEvalError(
         f"this is a bug in CoreEval, not your mistake: {type(error).__name__}: {error}",
         where=f"{Path(last.filename).name}, line {last.lineno}",
-        hint=f"please report it{at}, with the output of the same command with {DEBUG}",
+        hint=f"please report it{at}, and include the output of the same command with {DEBUG}",
     )
 
 

@@ -82,7 +82,7 @@ Count = Annotated[int, Field(ge=0)]
 
 def _check_zoned_time(said: str) -> str:
     if datetime.fromisoformat(said).tzinfo is None:
-        raise ValueError("the time has no zone")
+        raise ValueError("the time has no time zone")
     return said
 
 

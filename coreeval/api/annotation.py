@@ -101,13 +101,15 @@ def export_sheets(
     """Write one sheet per rater, and the key, which raters must not see.
 
     Args:
-        source: A run or a release: a directory, a run's id or name, `latest`, or the value.
+        source: A run or a release: a directory, a run's id or name, `latest`, or a `Run` or
+            `Release`.
         out: A new or empty folder.
-        samples: The number of texts per arm, if available.
-        raters: The number of sheets.
+        samples: The number of texts per arm; fewer if there are not enough.
+        raters: The number of raters; each gets one sheet.
         form: The format of the sheets.
         seed: The seed of all random choices.
-        originals: The benchmark, for a release that cannot include its texts.
+        originals: The path of the benchmark, needed if the release may not include the benchmark's
+            texts.
 
     Raises:
         RunStateError: there is no such run or release.
@@ -133,14 +135,16 @@ def score_sheets(
     out: Path | str | None = None,
     originals: Path | str | None = None,
 ) -> SheetScores:
-    """Score completed sheets; the result goes into the run's next release.
+    """Score completed sheets; the result is included in the run's next release.
 
     Args:
-        source: A run or a release: a directory, a run's id or name, `latest`, or the value.
+        source: A run or a release: a directory, a run's id or name, `latest`, or a `Run` or
+            `Release`.
         sheets: The folder of the export, or completed sheets.
         key: The key, if it is not in the folder of the sheets.
         out: The file to write; by default `annotation.json` in the run.
-        originals: The benchmark, for a release that cannot include its texts.
+        originals: The path of the benchmark, needed if the release may not include the benchmark's
+            texts.
 
     Raises:
         RunStateError: there is no such run or release.

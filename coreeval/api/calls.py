@@ -102,7 +102,7 @@ def export_calls(
     Args:
         model: The model that gave the answers, as `provider:name`.
         out: The file to write.
-        run: Only the calls that this run used.
+        run: Export only the calls that this run used.
         workspace: The workspace; by default that of the run, or of the current folder.
 
     Raises:
@@ -144,7 +144,7 @@ def delete_calls(
         older_than: Delete only calls that are at least this old, in days.
         keep_runs: Keep calls that any run paid for, even a run outside the workspace.
         open_batches: Also delete open batches; their answers are lost.
-        dry_run: Whether to delete nothing.
+        dry_run: Whether to count the calls without deleting them.
         workspace: The workspace, or the folder that has a `.coreeval`; by default the current one.
 
     Returns:

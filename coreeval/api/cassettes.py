@@ -22,9 +22,10 @@ def export_cassette(run: RunLike, *, out: Path | str, texts: bool | None = None)
     """Write a finished run to a cassette, without any API keys.
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
         out: The file to write.
-        texts: Whether to include the benchmark's own texts; by default, if their licence allows it.
+        texts: Whether to include the benchmark's own texts; by default, only if their licence
+            allows it.
 
     Raises:
         RunStateError: there is no such run, or it has not ended.
@@ -58,7 +59,7 @@ def read_cassette(file: Path | str) -> CommandResult:
         file: The cassette.
 
     Returns:
-        A result whose table has the player of each role and its number of answers.
+        A result whose table has the model or rules of each role, and the number of answers.
 
     Raises:
         CassetteError: it is not a cassette, is damaged, or is of another version.

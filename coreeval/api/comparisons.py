@@ -29,7 +29,7 @@ class Comparison(Result, Diff):
         """The number of samples that differ in the updated arm, in a line."""
         found = self.samples
         told = f"{found.added} new, {found.changed} changed, {found.kept} kept"
-        return f"{self.before} -> {self.after}: {told}, {found.removed} gone"
+        return f"{self.before} -> {self.after}: {told}, {found.removed} removed"
 
     @property
     def table(self) -> Table:
@@ -64,7 +64,8 @@ def diff(
     """Compare two releases or runs: settings, samples, words, facts.
 
     Args:
-        before: The earlier side: a directory, a run's id or name, `latest`, or the value.
+        before: The earlier side: a directory, a run's id or name, `latest`, or a `Run` or
+            `Release`.
         after: The later side.
         sample: Compare only this sample.
         stale_after: List samples of the later side whose evidence is older than this: `90d`, `12w`,

@@ -119,13 +119,13 @@ def estimate(
         sample: With `limit`, the way samples are selected.
         ids: Take only the samples with these ids.
         labels: Take only the samples with these labels.
-        rows: Estimate for a benchmark of this many samples like its own.
+        rows: Make the estimate for this many samples similar to those in the config's benchmark.
         preview: Refresh this many samples, and base the estimate on them.
         overrides: `key.path=value` settings that override the config's.
         parent: The release whose samples are kept if they are still valid, or `latest`.
         stale_after: The maximum age of a kept sample's evidence: `90d`, `12w`, `6m`.
         trust_endpoints: With `preview`: send keys and texts to the config's endpoints without
-            confirmation, and remember this.
+            confirmation, and remember this choice.
 
     Raises:
         UsageError: the config, the benchmark, the prices or the release cannot be used, or two

@@ -22,17 +22,17 @@ def detect(
     progress: bool = True,
     trust_endpoints: bool = False,
 ) -> CommandResult:
-    """Ask the targets of a run a detector's questions, and return its findings.
+    """Send a detector's questions to the targets of a run, and return its findings.
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
         detector: The detector, such as `recitation`, or one from an allowed plugin.
-        targets: The targets to ask; by default all that answer in text.
-        probe: An additional way of asking, if the detector has one.
+        targets: The targets to test; by default, all that answer in text.
+        probe: An additional type of question, if the detector has one.
         budget_usd: The run's new total budget, including its cost so far.
         progress: Show a progress bar on a terminal and in a notebook.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
 
     Returns:
         A result whose table has a row for each target: its verdict and the reason.

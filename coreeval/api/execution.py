@@ -51,7 +51,7 @@ def refresh(
         ids: Take only the samples with these ids.
         labels: Take only the samples with these labels.
         run_dir: A new or empty folder for the run; by default `.coreeval/runs/<name>/<UTC start>`.
-        budget_usd: The most that the run may cost in total; it stops before exceeding it.
+        budget_usd: The maximum total cost of the run, which stops before exceeding it.
         allow_unpriced: With a budget, also use models without a price; their cost is not counted.
         overrides: `key.path=value` settings that override the config's.
         parent: The release whose samples are kept if they are still valid, or `latest`.
@@ -59,7 +59,7 @@ def refresh(
         wait: Wait for open batches instead of returning.
         progress: Show a progress bar on a terminal and in a notebook.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
         subset: Take only these samples; in place of `limit`, `sample`, `ids` and `labels`.
         around: Progress callback, clock and team builder.
 
@@ -157,15 +157,15 @@ def resume(
     """Continue a run that was stopped or killed; no answered question is asked again.
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
         if_changed: What to do if the config has changed since the run began: refuse, keep the run's
-            own, or start anew.
+            own config, or start a new run.
         budget_usd: The run's new total budget, including its cost so far.
         wait: Wait for open batches instead of returning.
         live: Cancel open batches and send the remaining calls at full price.
         progress: Show a progress bar on a terminal and in a notebook.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
         around: Progress callback, clock and team builder.
 
     Raises:
@@ -194,11 +194,11 @@ def retry(
     """Retry the samples that failed, and only those.
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
         budget_usd: The run's new total budget, including its cost so far.
         progress: Show a progress bar on a terminal and in a notebook.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
         around: Progress callback, clock and team builder.
 
     Raises:
@@ -223,16 +223,16 @@ def evaluate(
     trust_endpoints: bool = False,
     around: RunHooks = DEFAULT_HOOKS,
 ) -> Run:
-    """Ask targets the unanswered questions about a run's arms and write a new report.
+    """Send targets the unanswered questions about a run's arms, and write a new report.
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
-        targets: The targets to ask, as `provider:name` or as a YAML mapping of a target's keys; by
-            default all targets of the run.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
+        targets: The targets to evaluate, as `provider:name` or as a YAML mapping of a target's
+            keys; by default all targets of the run.
         budget_usd: The run's new total budget, including its cost so far.
         progress: Show a progress bar on a terminal and in a notebook.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
         around: Progress callback, clock and team builder.
 
     Raises:

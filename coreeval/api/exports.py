@@ -53,14 +53,14 @@ def export(source: SideLike, *, to: ExportFormat | str, out: Path | str) -> Expo
     """Write a run or a release for another tool.
 
     Args:
-        source: A finished run or a release: a directory, a run's id or name, `latest`, or the
-            value.
+        source: A finished run or a release: a directory, a run's id or name, `latest`, or a `Run`
+            or `Release`.
         to: The format: hf, lm-eval, inspect, junit, csv, spreadsheet or jsonl.
-        out: A new or empty folder; it appears once it is complete.
+        out: A new or empty folder, which appears only when the export is complete.
 
     Raises:
         UsageError: there is no such format, `out` is not empty, or a required package is missing.
-        ReleaseError: the release was altered since it was made.
+        ReleaseError: the release has been altered since it was made.
         RunStateError: there is no such run or release, or the run has not ended.
         RunError: the export cannot be written.
     """
@@ -74,7 +74,7 @@ def push(
     """Publish a release on the Hugging Face Hub, in one commit.
 
     Args:
-        release: Its directory, the id of its run, or the value.
+        release: The release: its directory, the id of its run, or a `Release`.
         to: The dataset on the hub, `OWNER/NAME`.
         public: Whether a newly created repository is public.
         dry_run: Whether to upload nothing, and only return the files that would be uploaded.
@@ -83,7 +83,7 @@ def push(
         A result whose table has a row for each file that is uploaded or removed.
 
     Raises:
-        ReleaseError: there is no release, or it was altered since it was made.
+        ReleaseError: there is no release, or it has been altered since it was made.
         UsageError: the package `huggingface-hub` is missing, or `to` is not a name.
         CredentialError: there is no token for the hub.
         RunError: the hub cannot be reached or refuses the release.

@@ -63,10 +63,10 @@ def gate(
     """Check a release against limits.
 
     Args:
-        release: Its directory, the id of its run, or the value.
-        gates: The limits; by default those that `coreeval gate --print-config` shows.
+        release: The release: its directory, the id of its run, or a `Release`.
+        gates: The limits; by default, those that `coreeval gate --print-config` prints.
         report: The run's report.json, if targets were evaluated after the release.
-        chain: Whether the releases before it must exist, unchanged.
+        chain: Whether the earlier releases must exist and be unchanged.
 
     Raises:
         ConfigError: the limits cannot be read.

@@ -30,13 +30,13 @@ _COLUMNS: Final = parse_columns(
 def check_models(
     config: ConfigLike, *, overrides: Sequence[str] = (), trust_endpoints: bool = False
 ) -> CommandResult:
-    """Send each configured model a short test question; it takes a few calls.
+    """Send each configured model a short test question; this takes a few calls.
 
     Args:
         config: The path of a YAML config, or a config in memory.
         overrides: `key.path=value` settings that override the config's.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
 
     Returns:
         A result whose table has a row for each model; `ok` of its document is true if every

@@ -94,7 +94,7 @@ class NewsRequest:
         gal_mb, facts_mb = (
             estimate_download_mb((feed,), start, until) for feed in ("gal", "current_events")
         )
-        what = f"this downloads about {size_mb / 1000:,.1f} GB: a day of news has, in MB, {parts}"
+        what = f"this downloads about {size_mb / 1000:,.1f} GB; the size of a day in MB: {parts}"
         return what, (
             f"fewer days; --feeds gal (titles and descriptions, about {gal_mb / 1000:,.1f} GB); "
             "--feeds current_events --contact ADDRESS (facts from Wikipedia, about "
@@ -155,9 +155,9 @@ def sync_news(
         until: With `since`, the end day, which is excluded.
         source: Local files or a folder to read instead of downloading.
         feeds: The feeds to fetch, separated by commas.
-        mirror: The base URL, above `gdeltv2/`.
+        mirror: The base URL of the mirror, without `gdeltv2/`.
         contact: Your email or web address, sent to Wikimedia for `current_events`.
-        wiki: The API that serves `current_events`.
+        wiki: The URL of the API that provides `current_events`.
         languages: The languages of the store's news, separated by commas; unchanged by default.
         store: The news store; by default that of the current folder's workspace.
         yes: Whether to download more than 2 GB without asking.
@@ -180,7 +180,8 @@ def sync_news(
     )  # fmt: skip
     request.check()
     if not yes and (much := request.describe_download()):
-        raise UsageError(much[0], where="coreeval.sync_news", hint=f"yes=True, or {much[1]}")
+        hint = f"confirm with yes=True, or download less: {much[1]}"
+        raise UsageError(much[0], where="coreeval.sync_news", hint=hint)
     with show_progress_to_viewer(progress) as watch:
         return request.fetch(watch)
 
@@ -245,19 +246,19 @@ def query_news(
     language: str = "en",
     store: Path | str | None = None,
 ) -> CommandResult:
-    """Return dated news about a name, best first, or the reason that there is none.
+    """Return dated news about a name, best matches first, or the reason why there is none.
 
     Args:
         name: A name, or a topic with `topic`.
-        start: The first day, in UTC; by default the store's first.
-        end: The end day, which is excluded; by default the day after the store's last.
-        aliases: Other spellings.
+        start: The first day, in UTC; by default the store's first day.
+        end: The end day, which is excluded; by default the day after the store's last day.
+        aliases: Other spellings of the name.
         context: Words that disambiguate the name.
-        topic: Whether to match any of the words, the rarest first.
-        limit: The most articles.
+        topic: Whether `name` is a topic: any of its words may match, the rarest first.
+        limit: The maximum number of articles.
         min_precision: The lowest accepted certainty of the publication time: exact, url, cluster or
             crawl.
-        source: Only news from this source: gdelt or current_events.
+        source: Return only news from this source: gdelt or current_events.
         language: The language of the news.
         store: The news store; by default that of the current folder's workspace.
 
@@ -332,7 +333,7 @@ def _choose_window(start: datetime | None, end: datetime | None, held: Window) -
 
 
 def measure_news_coverage(store: Path | str | None = None) -> CommandResult:
-    """Return the days in a news store, and its gaps.
+    """Return the days that a news store covers, and its gaps.
 
     Args:
         store: The news store; by default that of the current folder's workspace.

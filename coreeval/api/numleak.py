@@ -187,29 +187,29 @@ def numleak(
 
     Args:
         answers: One row per answer: `date` and `response`, and optionally `model`, `series`,
-            `variant`, `truth` and the other keys of a recorded answer (coreeval docs numleak). As a
-            list of dicts, a data frame, an Arrow table or the path of a JSON Lines file.
-        values: The true values by date: a mapping, a list of (date, number), rows with `date` and
-            `value`, or a pandas series with an index of dates; the id of a built-in series or the
-            YAML file of one; or a mapping from the name of each series to one of these. None to use
-            the `truth` in the answers.
-        name: The name of the series; by default as the answers call it, or "series".
-        quantity: What its values are, such as "monthly return".
-        unit: The name of a built-in unit, such as "percent", or of your own. None: percent if
-            answers have percent signs, otherwise no unit.
+            `variant`, `truth` and the other keys of a recorded answer (coreeval docs numleak). The
+            rows are a list of dicts, a data frame, an Arrow table or the path of a JSON Lines file.
+        values: The true values, keyed by date: a mapping, a list of (date, number), rows with
+            `date` and `value`, or a pandas series with an index of dates; the id of a built-in
+            series or the YAML file of one; or a mapping from the name of each series to one of
+            these. None to use the `truth` in the answers.
+        name: The name of the series; by default, the name in the answers, or "series".
+        quantity: The quantity that the values measure, such as "monthly return".
+        unit: The name of a built-in unit, such as "percent", or a unit of your own. None: percent
+            if answers have percent signs, otherwise no unit.
         frequency: daily, weekly, monthly, quarterly or annual; None to infer it from the dates.
         tolerances: The tolerances of answers, in the unit, the main one first. By default 0.25,
             0.1, 0.5 and 1 for the unit "percent", otherwise a twentieth of the values' standard
             deviation.
         model: The name of the model, if the answers do not name it.
-        cutoff: The end of the training data, of all models or by model; by default the date in
-            CoreEval's table, if it has the model.
+        cutoff: The end of the training data: a date for all models, or a mapping from models to
+            dates. By default, the date in CoreEval's table is used, if the table has the model.
         draws: Number of bootstrap draws and permutations.
         seed: Random seed.
 
     Raises:
         UsageError: an argument cannot be used, or there are no values to compare with.
-        DatasetError: a file cannot be read, or no row is an answer.
+        DatasetError: a file cannot be read, or contains no answer.
     """
     settings = AuditSettings(draws=require_draws(draws), seed=require_seed(seed))
     read = _read_answers(answers, name, model)
@@ -282,7 +282,7 @@ def _find_cutoffs(
     for model, said in stated.items():
         if model not in found:
             hint = f"one of {', '.join(models)}"
-            raise UsageError(f"{model!r} has no answers in the rows", where="cutoff", hint=hint)
+            raise UsageError(f"the rows contain no answers of {model!r}", where="cutoff", hint=hint)
         try:
             found[model] = find_last_day(str(to_date_text(said)), "cutoff")
         except ValidationError:

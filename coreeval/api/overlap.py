@@ -124,16 +124,16 @@ def overlap(
     embeddings: str | None = None,
     paraphrase_threshold: float = PARAPHRASE,
 ) -> OverlapResult:
-    """Find items that two benchmarks share: the same, nearly so, or inside a longer text.
+    """Find items that two benchmarks share: identical, similar, or inside a longer text.
 
     This is `coreeval detect overlap`, also for texts in memory.
 
     Args:
-        a: A list of texts; rows as dicts, a data frame or an Arrow table; or a benchmark as the
-            command takes it: a config, or `[FORMAT:]PATH[@SPLIT]`.
+        a: A list of texts; rows as dicts, a data frame or an Arrow table; or a benchmark in the
+            form that the command accepts: a config, or `[FORMAT:]PATH[@SPLIT]`.
         b: The other benchmark; None to find duplicates within `a`.
-        fields: The columns or fields to compare; by default `text` of rows, and the fields of the
-            task of a benchmark.
+        fields: The columns or fields to compare; by default, the `text` column of rows, or the
+            fields of the benchmark's task.
         task: Built-in task or task file that defines the fields of a benchmark.
         threshold: The lowest resemblance of a near hit, from 0.2 to 0.99.
         embeddings: minilm, minilm:PATH or provider:name, to search for paraphrases too.

@@ -192,27 +192,29 @@ def pcr(
     seed: int = 0,
     ablation: bool = False,
 ) -> PcrResult:
-    """Compare performance over consistency between training and test items.
+    """Compare the ratio of performance to consistency between training and test items.
 
     This is `coreeval detect pcr --pairs` for pairs in memory.
 
     Args:
         pairs: One row per item: `split`, `id`, `reference`, `original_output`, `modified_output`,
-            and optionally choices, options, statuses, `cluster` and `model` (coreeval docs pcr). As
-            a list of dicts, a data frame, an Arrow table or the path of a JSON Lines file; or
-            several of these by the name of a model.
+            and optionally choices, options, statuses, `cluster` and `model` (coreeval docs pcr).
+            The rows are a list of dicts, a data frame, an Arrow table or the path of a JSON Lines
+            file; or pass a mapping from model names to such rows.
         metric: exact_match, exact_match_squad, token_f1, accuracy, rouge_1, rouge_2, rouge_l, bleu
             or macro_f1.
         consistency: exact, option, same_answer, jaccard or cosine.
-        references: Pairs of models that have seen neither split, by name; at least two.
+        references: Pairs of models that have seen neither split, keyed by name; at least two
+            models.
         exchangeable_splits: Whether the splits are random parts of one pool.
         train_split: The split that the model may have been trained on.
         test_split: The split that the model must not have seen.
         alpha: Constant that keeps the ratio finite.
         scale: Transformation of the ratio.
-        threshold: The lowest cosine similarity of equal answers, for cosine consistency.
+        threshold: The lowest cosine similarity of two answers with the same meaning, for cosine
+            consistency.
         embeddings: minilm, minilm:PATH or provider:name, for cosine consistency.
-        margin: The largest difference that counts as none; None for 0.03 on the tanh scale.
+        margin: The largest difference to treat as zero; None for 0.03 on the tanh scale.
         interval: Type of bootstrap interval.
         draws: Number of bootstrap draws and permutations.
         seed: Random seed.

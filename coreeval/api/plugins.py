@@ -23,8 +23,8 @@ def list_plugins(plugin: str | None = None, *, check: bool = False) -> CommandRe
     """Return the plugins that installed packages offer, or a single one.
 
     Args:
-        plugin: Only this one: `plugin:NAME`, or a class, `module:Class`, which is imported to find
-            its group.
+        plugin: Return only this plugin: `plugin:NAME`, or a class, `module:Class`, which is
+            imported to find its group.
         check: Whether to import each plugin, which runs its code, and check it.
 
     Returns:

@@ -46,7 +46,7 @@ def list_prompts(
 
     Args:
         config: A config with the task and prompts to show; by default the built-in ones.
-        prompts: The prompts in this folder, or `built-in`.
+        prompts: The folder of the prompts, or `built-in` for the built-in ones.
 
     Raises:
         ConfigError: the config cannot be read.
@@ -102,15 +102,15 @@ def render_prompt(
     run: RunLike | None = None,
     prompts: Path | str | None = None,
 ) -> CommandResult:
-    """Return the exact messages that a model gets in a role, without calling one.
+    """Return the exact messages that a model would be sent in a role, without calling it.
 
     Args:
         role: The role, such as `composer`.
-        task: A built-in task, with its bundled samples.
-        sample: A sample's id; by default the first that reaches this role.
+        task: A built-in task, which is used with its bundled samples.
+        sample: A sample's id; by default, the first sample that reaches this role.
         config: A config whose task, samples, news and prompts are used.
         run: A run whose last attempt provides the role's input.
-        prompts: The prompts in this folder, or `built-in`.
+        prompts: The folder of the prompts, or `built-in` for the built-in ones.
 
     Returns:
         A result whose table has a row for each message.
@@ -161,19 +161,19 @@ def try_prompt(
     judge: bool = False,
     trust_endpoints: bool = False,
 ) -> CommandResult:
-    """Ask models for one role's answer on a few samples, and check it.
+    """Send the prompt of one role to models for a few samples, and check the answers.
 
     Args:
         config: The path of a YAML config, or a config in memory.
         role: The role, such as `composer`.
         samples: The ids of samples; by default the first samples.
-        limit: Use the first samples, this many; 3 by default.
-        models: Models to ask, as `provider:name`; by default the config's.
+        limit: Use only this many samples from the start; 3 by default.
+        models: Models to test, as `provider:name`; by default the config's.
         prompts: Folders of prompts to compare; by default the config's.
         run: A run whose last attempts provide the role's inputs.
         judge: Whether to send a composed text to both judges.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
 
     Returns:
         A result whose table has a row for each sample and contender.
@@ -181,7 +181,7 @@ def try_prompt(
     Raises:
         UsageError: there is no such role or sample, or `samples` and `limit` are both given.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
-        RunError: a model cannot be asked.
+        RunError: a model cannot be called.
     """
     if samples and limit:
         raise UsageError("--sample and --limit cannot be used together")
@@ -254,7 +254,7 @@ def _open_lab(
 ) -> Iterator[PromptLab]:
     """Open the lab of a config, of a run, or of a task's bundled samples."""
     if task is not None and (config or run):
-        raise UsageError("the task comes from the config or the run", hint="omit --task")
+        raise UsageError("the config or the run defines the task", hint="omit --task")
     if config or run:
         bench = lab.open_lab(config) if config else lab.open_run_lab(run or Path())
         yield lab.use_prompts(bench, folder)
@@ -262,7 +262,7 @@ def _open_lab(
         with lab.open_bundled_lab(task) as bench:
             yield lab.use_prompts(bench, folder)
     else:
-        raise UsageError("which task?", hint="use --task T, --config CONFIG or --run RUN")
+        raise UsageError("no task was chosen", hint="use --task T, --config CONFIG or --run RUN")
 
 
 def _apply_run(bench: PromptLab, run: Path | None) -> tuple[PromptLab, Path]:

@@ -90,7 +90,8 @@ def load_release(release: ReleaseLike) -> Release:
     """Return a release.
 
     Args:
-        release: Its directory, or the id of its run for the last release of it.
+        release: The directory of the release, or the id of its run, for the last release of that
+            run.
 
     Raises:
         ReleaseError: there is no such release, or it cannot be read.
@@ -115,23 +116,23 @@ def make_release(
     """Make an immutable release from a run's dataset.
 
     Args:
-        run: A complete run: its directory, its id, its benchmark's name, `latest`, or the value.
-        version: Name of the release.
+        run: A complete run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
+        version: The version of the release.
         out: The release's directory; by default `releases/<name>/<version>` in the workspace.
-        parent: The release to follow; `latest` is the one that the run was made from, or else the
-            latest with the same name. None for none.
-        snippets: Whether provenance quotes the news.
+        parent: The release to follow; `latest` is the release that the run was based on, or else
+            the latest release with the same name. None for no parent.
+        snippets: Whether to quote the news in the provenance.
         takedown: A list that replaces the one in the run's config.
-        require_review: Whether a person must first decide about all listed samples.
+        require_review: Whether a person must first decide on all samples that `review` lists.
         gates: Limits that the release must meet before it gets its name.
         allow_empty_arm: Whether to make the release even if no sample has a new text.
         now: The clock that dates the release.
 
     Raises:
         RunStateError: there is no run.
-        ReleaseError: the version exists, the run is unfinished, the parent is missing, or nothing
-            but the run names the workspace to write into.
-        ReviewOpen: a person has yet to decide about samples.
+        ReleaseError: the version exists, the run is unfinished, the parent is missing, or only the
+            run itself names the workspace to write into.
+        ReviewOpen: a person has yet to decide on some samples.
         GateNotMet: a limit is not met, or no sample has a new text; nothing is left behind.
         RunLocked: another process is using the run, or is making a release in the same folder.
         RunError: the release cannot be written; nothing is left under its name.

@@ -29,7 +29,7 @@ class ReviewResult(Result):
     samples: tuple[ReviewEntry, ...]
     """The listed samples: the open ones, or all with `decided`."""
     recorded: ChoiceResult | None
-    """The decisions that were recorded; None without any."""
+    """The decisions that were recorded; None if there are none."""
     csv: Path | None
     html: Path | None
 
@@ -93,23 +93,24 @@ def review(
 ) -> ReviewResult:
     """List samples that name people or are doubtful, and record decisions about them.
 
-    A rejected sample is left out of all later releases.
+    A rejected sample is excluded from all later releases.
 
     Args:
-        source: A run or a release: a directory, a run's id or name, `latest`, or the value.
+        source: A run or a release: a directory, a run's id or name, `latest`, or a `Run` or
+            `Release`.
         approve: The ids of samples to publish.
-        reject: The ids of samples to leave out.
+        reject: The ids of samples to exclude.
         rest: The decision for all other open samples that are listed.
         from_csv: A sheet with a completed `decision` column.
-        by: The name of the person who decides; recorded with every decision.
+        by: The name of the person who decides, which is recorded with every decision.
         note: A remark on the decisions.
-        only: Only samples that are listed for no other reasons than these.
-        decided: Whether to list decided samples too.
+        only: List only samples that are listed for no other reasons than these.
+        decided: Whether to list samples that already have a decision, too.
         csv: Write the list to this sheet, which can be filled in.
         html: Write the list to this HTML page.
 
     Raises:
-        RunStateError: there is no such run, or it has not come to its end.
+        RunStateError: there is no such run, or it has not ended.
         UsageError: a reason, a sample or a sheet is not valid, `by` is missing, or `by` or `note`
             is given without a decision.
     """

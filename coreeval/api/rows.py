@@ -74,7 +74,9 @@ def list_rows(given: Rows, where: str, *, index: str = "") -> list[dict[str, obj
     """
     if isinstance(given, Mapping):
         raise UsageError(
-            "a single dict is not rows", where=where, hint="pass a list of dicts, or a data frame"
+            "a single dict is not a list of rows",
+            where=where,
+            hint="pass a list of dicts, or a data frame",
         )
     if _is_frame(given):
         return _list_frame_rows(given, index)
@@ -169,4 +171,4 @@ def count_bad_rows(table: Table) -> list[str]:
     if not len(table):
         return []
     what = format_quantity(len(table), "bad row is", "bad rows are")
-    return [f"{what} left out, the first: row {table[0]['row']}: {table[0]['reason']}"]
+    return [f"{what} skipped; the first is row {table[0]['row']}: {table[0]['reason']}"]

@@ -125,7 +125,7 @@ class Run(Result, RunSummary):
         return Table(f"scores of {self.manifest.name}", _SCORE_COLUMNS, rows)
 
     def paired_scores(self) -> Table:
-        """Return the scores on the original and updated texts of samples that both arms have.
+        """Return the scores on the original and updated texts of samples that are in both arms.
 
         Returns:
             A row for each target that has such samples: `target, score, original, updated,
@@ -186,12 +186,12 @@ def load_run(run: RunLike = "latest") -> Run:
     """Return a run in its current state.
 
     Args:
-        run: Its directory, its id, its benchmark's name, or `latest` for the newest in the current
-            folder's workspace.
+        run: The run: its directory, its id, its benchmark's name, or `latest` for the newest run in
+            the current folder's workspace.
 
     Raises:
         RunStateError: there is no such run, or its manifest is damaged.
-        UsageError: several runs match the word.
+        UsageError: several runs match `run`.
     """
     folder = find_run(run)
     return Run(run_dir=folder, manifest=read_manifest(RunFiles(folder).manifest))
@@ -208,9 +208,9 @@ def list_runs(
 
     Args:
         folder: The workspace, or the folder that has a `.coreeval`; by default the current one.
-        name: Only runs of this benchmark.
-        status: Only runs in this state, such as `complete` or `killed`.
-        tag: Only runs with this tag.
+        name: Return only runs of this benchmark.
+        status: Return only runs in this state, such as `complete` or `killed`.
+        tag: Return only runs with this tag.
 
     Returns:
         A row for each run: `id, name, status, task, created_at, ended_at, samples, ended, accepted,
@@ -237,7 +237,7 @@ def tag_run(
     """Add or remove tags of a run, and return all its tags.
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
         add: Tags to add.
         remove: Tags to remove.
 
@@ -254,7 +254,7 @@ def delete_run(run: RunLike) -> tuple[Path, ...]:
     """Delete a run's files; answers of models stay in the workspace (see `delete_calls`).
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
 
     Returns:
         The files that stay, because they are not part of the run.
@@ -270,9 +270,9 @@ def delete_run_after(run: Path, confirm: Callable[[], None]) -> tuple[Path, ...]
     """Do the same as `delete_run`, after a callback that raises an error without consent."""
     manifest, folder = read_deletable(run), run.resolve()
     running = RunLocked(
-        "the run is running",
+        "the run is still in progress",
         where=str(run),
-        hint="wait for it, or stop it with Ctrl-C in its terminal",
+        hint="wait for its end, or stop it with Ctrl-C in its terminal",
     )
     with hold_lock(folder / "run.lock", running):
         confirm()
@@ -314,10 +314,10 @@ class Status(Result):
 
 
 def status(run: RunLike = "latest") -> Status:
-    """Return a run's progress, failures and waits.
+    """Return a run's progress and failures, and what it is waiting for.
 
     Args:
-        run: The run: its directory, its id, its benchmark's name, `latest`, or the value.
+        run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.
 
     Raises:
         RunStateError: there is no run, or its manifest is damaged.

@@ -22,7 +22,7 @@ def sample_graph(
             no `name`.
         overrides: `key.path=value` settings that override the config's.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
-            remember this.
+            remember this choice.
 
     Raises:
         UsageError: the config, the task or the news cannot be used, or a variable would be sent to

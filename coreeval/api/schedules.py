@@ -62,14 +62,14 @@ def run_due(
     trust_endpoints: bool = False,
     progress: bool = True,
 ) -> DueResults:
-    """Do what is due: refresh or resume, release, notify. A second call does nothing.
+    """Do what is due: refresh or resume, release, notify. A second call has no effect.
 
     Args:
         configs: YAML configs with a schedule.
         accepted: Digests of hooks and endpoints that `schedule install` accepted on another
             machine.
         trust_endpoints: Send keys and texts to the configs' endpoints without confirmation, and
-            remember this.
+            remember this choice.
         progress: Show a progress bar on a terminal and in a notebook.
 
     Returns:
@@ -107,7 +107,7 @@ def make_dependencies(
 
 
 def explain_schedules(configs: Sequence[Path | str]) -> CommandResult:
-    """Return the next five times at which configs are due; nothing is done.
+    """Return the next five dates and times at which configs are due, without doing anything.
 
     Args:
         configs: YAML configs with a schedule.

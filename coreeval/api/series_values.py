@@ -208,13 +208,13 @@ class _DatedRows:
             raise UsageError(
                 "no date of the values can be read" if self._read else "there are no values",
                 where="values",
-                hint="dates are 2020-03-05, 2020-03, 2020-Q1 or 2020",
+                hint="write dates as 2020-03-05, 2020-03, 2020-Q1 or 2020",
             )
         require_choice("frequency", frequency, FREQUENCIES)
         values = self._by_period(frequency)
         if not values:
             raise UsageError(
-                f"no value has a date of a {frequency} series",
+                f"no value has a date that fits a {frequency} series",
                 where="values",
                 hint=f"the first bad row: {self.bad[0].reason}",
             )
@@ -232,14 +232,14 @@ class _DatedRows:
             with suppress(ValueError):
                 period = Period.parse(text, frequency)
             if period is None:
-                reason = f"{text!r} is not a date of a {frequency} series"
+                reason = f"{text!r} is not a date that fits a {frequency} series"
                 self._refuse(number, reason, f"{text}: {value}")
             else:
                 found.setdefault(period, []).append((number, text, value))
         for period, rows in found.items():
             if len({value for *_, value in rows}) > 1:
                 for number, text, value in rows:
-                    self._refuse(number, f"{period} has different values", f"{text}: {value}")
+                    self._refuse(number, f"{period} has more than one value", f"{text}: {value}")
         kept = {at: {row[2] for row in rows} for at, rows in found.items()}
         return {at: min(each) for at, each in sorted(kept.items()) if len(each) == 1}
 
@@ -279,7 +279,7 @@ def _define(
     except ValidationError as error:
         explained = explain_validation_error(error, SeriesDefinition, "coreeval.numleak")
         raise UsageError(explained.message, where="coreeval.numleak", hint=explained.hint) from None
-    assumed = "" if terms.frequency else f"{frequency} is inferred from the dates; "
+    assumed = "" if terms.frequency else f"the frequency ({frequency}) is inferred from the dates; "
     unit = definition.unit.points_name
     return definition, f"{assumed}the tolerance is {definition.tolerance:g} {unit}{how}"
 

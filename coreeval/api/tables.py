@@ -254,7 +254,7 @@ class Result(ABC):
     @property
     @abstractmethod
     def summary(self) -> str:
-        """What came out, in a line."""
+        """The outcome, in a line."""
 
     @property
     @abstractmethod
@@ -315,7 +315,7 @@ class CommandResult(Result):
 
     @property
     def summary(self) -> str:
-        """What came out, in a line."""
+        """The outcome, in a line."""
         return self._summary
 
     @property

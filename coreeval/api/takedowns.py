@@ -36,7 +36,7 @@ def take_down(
         aliases: Other names of the person.
         paths: Other places to search: sheets, runs, news stores or folders of them.
         listed: The takedown list to add the person to; by default `takedown.txt` in the workspace.
-        dry_run: Whether to change nothing.
+        dry_run: Whether to search without changing anything.
         workspace: The workspace, or the folder that has a `.coreeval`; by default the current one.
         progress: Show a progress bar on a terminal and in a notebook.
 

@@ -278,7 +278,7 @@ def _benchmark(setup: Setup, rows: Counter[str]) -> list[str]:
     rows.update(good=good, bad=bad)
     remark = counts_note(setup.config.dataset, good + bad)
     counts = f"{good} sample{'s' * (good != 1)}, {bad} bad row{'s' * (bad != 1)}"
-    few = [f"warning: bad rows: {bad}; a run uses the others"] * (0 < bad <= good)
+    few = [f"warning: bad rows: {bad}; a run uses only the other rows"] * (0 < bad <= good)
     return [counts, *traits.describe(), *shown, *more, *few, *([remark] if remark else [])]
 
 
@@ -287,8 +287,8 @@ def _news(setup: Setup, folder: Path) -> list[str]:
         coverage, control = news.coverage(setup.window), describe_control(setup, news)
         others = news.local.count_less_certain(setup.window).values() if news.local else ()
     left_out = (
-        f"; {max(others):,} more are left out, because their publication time is less certain "
-        f"than knowledge.min_precision: {setup.config.knowledge.min_precision}"
+        f"; {max(others):,} more are excluded, because their publication time is less certain than "
+        f"knowledge.min_precision: {setup.config.knowledge.min_precision}"
         if others
         else ""
     )
@@ -316,7 +316,7 @@ def _endpoints(config: Config, folder: Path) -> list[str]:
     ]
 
 
-_NOT_TRUSTED = "not used before; a run asks for confirmation, or accepts --trust-endpoints"
+_NOT_TRUSTED = "not used before; a run asks for confirmation, unless --trust-endpoints is set"
 
 
 def _models(setup: Setup, folder: Path) -> list[str]:
@@ -365,7 +365,7 @@ def _pcr(setup: Setup) -> list[str]:
         return ["no targets: name some under models.targets"]
     there = sum(1 for _ in islice(iter_train_rows(setup), most))
     drawn = plural(there, "is", "are")
-    return [f"{format_quantity(there, 'item')} of the split {split!r} {drawn} drawn and reworded"]
+    return [f"{format_quantity(there, 'item')} of the {split!r} split {drawn} drawn and reworded"]
 
 
 def _kept(setup: Setup, lineage: Lineage, folder: Path) -> list[str]:

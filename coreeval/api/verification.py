@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Verification(Result, FoundProblems):
-    """Whether a release is byte for byte what was made: `ok` and `problems`."""
+    """Whether a release is byte for byte as it was made: `ok` and `problems`."""
 
     @property
     def document(self) -> "dict[str, JsonValue]":
@@ -37,8 +37,8 @@ def verify(release: ReleaseLike, *, chain: bool = True, digest: str | None = Non
     """Verify every file of a release, and that each ancestor is the one that its child records.
 
     Args:
-        release: Its directory, the id of its run, or the value.
-        chain: Whether to look at ancestors.
+        release: The release: its directory, the id of its run, or a `Release`.
+        chain: Whether to verify ancestors too.
         digest: The digest of release.json as it was published elsewhere, which an edited release
             cannot fake.
 

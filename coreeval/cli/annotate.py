@@ -48,10 +48,10 @@ def export_lines(made: "SheetExport", place: Path) -> Iterator[str]:
     if made.arms.get("updated", 0) < key.asked:
         yield (
             f"  {key.asked} texts per arm were requested, but each sample is shown in one arm "
-            f"only and just {made.pool} are accepted"
+            f"only, and the number of accepted samples is {made.pool}"
         )
     yield f"for raters: {brief(made.files[0].parent)} (one sheet each, and the guideline)"
-    yield f"keep:       {brief(made.key_file)} (which text is from which arm; not for raters)"
+    yield f"keep:       {brief(made.key_file)} (the arm of each text; not for raters)"
     yield f"then:       {command('annotate', 'score', place, made.out)}"
 
 
@@ -129,7 +129,7 @@ def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
         return
     yield ""
     texts = format_quantity(len({each.item for each in found}), "text")
-    yield f"raters disagree about {texts}; furthest apart:"
+    yield f"raters disagree about {texts}; the largest disagreements:"
     for each in found[:SHOWN]:
         ratings = ", ".join(f"{rater} {value}" for rater, value in each.ratings.items())
         about = f"{each.item} ({each.arm} of {each.sample}, {each.label}) {each.criterion}"
@@ -141,12 +141,13 @@ def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
 
 
 annotate = typer.Typer(
-    name="annotate", help="Collect human ratings of the texts, blind to the arm."
+    name="annotate", help="Collect human ratings of the texts; raters do not see the arm."
 )
 OriginalsOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="PATH", help="The benchmark, for a release that cannot include its texts."
+        metavar="PATH",
+        help="Path of the benchmark, needed if the release may not include the benchmark's texts.",
     ),
 ]
 
@@ -163,10 +164,15 @@ def export(
     samples: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=LARGEST_COUNT, help="Number of texts per arm, if available."
+            metavar="N",
+            min=1,
+            max=LARGEST_COUNT,
+            help="Number of texts per arm; fewer if there are not enough.",
         ),
     ] = 50,
-    raters: Annotated[int, typer.Option(metavar="N", min=1, max=99, help="Sheets.")] = 3,
+    raters: Annotated[
+        int, typer.Option(metavar="N", min=1, max=99, help="Number of raters; each gets one sheet.")
+    ] = 3,
     form: Annotated[
         Literal["csv", "xlsx", "page"], typer.Option("--format", help="Format of the sheets.")
     ] = "csv",
@@ -198,8 +204,8 @@ def score(
         list[Path],
         typer.Argument(
             metavar="DIR|FILES...",
-            help="The folder written by export, or completed sheets (CSV, XLSX, or the CSV saved "
-            "by the pages).",
+            help="The folder that export wrote, or completed sheets (CSV, XLSX, or the CSV "
+            "that a page saved).",
             exists=True,
             show_default=False,
         ),
@@ -221,9 +227,9 @@ def score(
     originals: OriginalsOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score completed sheets: means by arm, agreement and disagreements.
+    """Score completed sheets: means per arm, agreement and disagreements.
 
-    The result goes into the run's next release.
+    The result is included in the run's next release.
     """
     from coreeval.api.annotation import score_sheets
 

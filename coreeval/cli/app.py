@@ -61,7 +61,9 @@ def options(
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
     allow_plugins: Annotated[
         bool,
-        typer.Option(ALLOW_PLUGINS, help="Run the plugins that a config names, and remember this."),
+        typer.Option(
+            ALLOW_PLUGINS, help="Run the plugins that a config names, and remember this choice."
+        ),
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -69,7 +71,7 @@ def options(
 ) -> None:
     """Keep a benchmark ahead of the models that it measures.
 
-    To see it work, run coreeval demo. For your own benchmark, run coreeval init, then validate,
+    To see an example, run coreeval demo. For your own benchmark, run coreeval init, then validate,
     estimate and refresh. To read more, run coreeval docs.
     """
     if context.invoked_subcommand is None:

@@ -19,9 +19,13 @@ def batch_lines(found: "BatchSummary | None") -> Iterator[str]:
     if found is None or not found.batches:
         return
     done = sum(each.state == "collected" for each in found.batches)
-    saved = f", saved {_format_usd(found.saved_usd)}" if found.saved_usd else ""
-    more = f", may save {_format_usd(found.expected_usd)} more" if found.expected_usd else ""
-    opened = f"{len(found.open)} open with {format_quantity(found.open_calls, 'call')}, "
+    saved = f"; saved so far: {_format_usd(found.saved_usd)}" if found.saved_usd else ""
+    more = (
+        f"; expected further savings: {_format_usd(found.expected_usd)}"
+        if found.expected_usd
+        else ""
+    )
+    opened = f"{len(found.open)} open ({format_quantity(found.open_calls, 'call')}), "
     yield f"batches: {opened if found.open else ''}{done} ended{saved}{more}"
     yield from (f"  {_describe_batch(each)}" for each in found.open[:SHOWN])
     if len(found.open) > SHOWN:
@@ -33,7 +37,7 @@ def _format_usd(usd: float) -> str:
 
 
 def _describe_batch(batch: "BatchStatus") -> str:
-    word = batch.status or "unknown whether sent"
+    word = batch.status or "not known whether it was sent"
     ended = batch.succeeded + batch.failed
     failed = f", {batch.failed} failed" if batch.failed else ""
     name = f" ({one_line(batch.provider_id)})" if batch.provider_id else ""

@@ -41,7 +41,7 @@ WorkspaceOption = Annotated[
 
 @calls.command("stats")
 def stats(workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
-    """Show the number of calls, failures, tokens and the cost."""
+    """Show the numbers of calls, failures and tokens, and the cost."""
     from coreeval.api.calls import count_calls
 
     document = count_calls(workspace).document
@@ -68,7 +68,7 @@ def export(
         typer.Option(
             metavar="RUN",
             file_okay=False,
-            help="Only the calls that this run used.",
+            help="Export only the calls that this run used.",
             callback=unless_completing(find_optional_run),
             autocompletion=complete_runs,
         ),
@@ -92,7 +92,7 @@ def gc(
             metavar="DAYS",
             min=0,
             max=MOST_DAYS_BACK,
-            help="Delete only calls at least this old.",
+            help="Delete only calls that are at least this many days old.",
         ),
     ] = DAYS,
     keep_runs: Annotated[
@@ -195,7 +195,7 @@ def _format_usd(row: Document) -> str:
 def _payer_lines(payers: Sequence[Document]) -> Iterator[str]:
     yield from (f"paid by {_payer_line(one)}" for one in payers[:SHOWN])
     if len(payers) > SHOWN:
-        yield f"paid by {len(payers) - SHOWN} more; --json lists them all"
+        yield f"paid by {len(payers) - SHOWN} more payers; --json lists them all"
 
 
 def _payer_line(one: Document) -> str:
@@ -204,7 +204,7 @@ def _payer_line(one: Document) -> str:
         f"{one_line(one['payer']) or UNKNOWN_PAYER}: {format_quantity(one['calls'], 'call')}, {usd}"
     )
     open_ = one["reserved_usd"]
-    return f"{told}, {open_:.4f} USD for requests with unknown outcome" if open_ else told
+    return f"{told}, {open_:.4f} USD for requests with an unknown outcome" if open_ else told
 
 
 # -- export ---------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def export_lines(document: Document) -> Iterator[str]:
         yield f"{missing} of the run {are} no longer in the call store"
     if document["damaged"]:
         yield describe_damage(document["damaged"])
-    yield f'use it in place of the model: "replay:{document["file"]}"'
+    yield f'use the file in place of the model: "replay:{document["file"]}"'
 
 
 # -- gc -------------------------------------------------------------------------------------------

@@ -30,7 +30,8 @@ def export(
         bool | None,
         typer.Option(
             "--texts/--no-texts",
-            help="Include the benchmark's own texts; by default, only if their licence allows it.",
+            help="Whether to include the benchmark's own texts; by default, only if their "
+            "licence allows it.",
             show_default=False,
         ),
     ] = None,
@@ -110,11 +111,14 @@ def _licence(document: Document) -> Iterator[str]:
     licence = document["licence"]
     said = f"licence of the benchmark: {one_line(licence['name'])}"
     if not document["texts"]:
-        yield "texts:   left out, so replaying needs the benchmark"
+        yield "texts:   not included, so replaying needs the benchmark"
         if not licence["redistribute"]:
-            yield f"         {said}; include them with --texts"
+            yield f"         {said}; include the texts with --texts"
     elif not licence["redistribute"]:
-        yield "texts:   included, although their licence forbids sharing them; omit with --no-texts"
+        yield (
+            "texts:   included, although their licence forbids sharing them; omit them with "
+            "--no-texts"
+        )
         yield f"         {said}"
 
 
@@ -189,10 +193,13 @@ def replay_lines(document: Document) -> Iterator[str]:
     yield from map(_shift_line, document["shifts"])
     yield from _missing_lines(document["missing"])
     if document["changed"]:
-        yield f"changed since it was recorded: {one_line(', '.join(document['changed']))}"
+        yield f"changed since the recording: {one_line(', '.join(document['changed']))}"
     if document["versions"] and not document["same"]:
         yield from (
-            one_line(f"made with {each['name']} {each['recorded']}, here {each['here'] or 'none'}")
+            one_line(
+                f"recorded with {each['name']} {each['recorded']}, replayed with "
+                f"{each['here'] or 'none'}"
+            )
             for each in document["versions"]
         )
     told = "identical bytes" if document["equal"] else "bytes DIFFER"
@@ -203,7 +210,8 @@ def replay_lines(document: Document) -> Iterator[str]:
     )
     if document["stated"]:
         yield (
-            f"         {document['stated']:,} recorded results used: carried-over or failed samples"
+            "         recorded results used for carried-over or failed samples: "
+            f"{document['stated']:,}"
         )
     yield f"run:     {brief(Path(document['run']))}"
 
@@ -218,13 +226,17 @@ def _why(file: Document) -> str:
         return "the rows are identical; only pyarrow's encoding differs"
     columns = f", {', '.join(difference['columns'])}" if difference["columns"] else ""
     return one_line(
-        f"first in row {difference['row']}, {difference['id']}{columns}: {difference['why']}"
+        f"first difference in row {difference['row']}, {difference['id']}{columns}: "
+        f"{difference['why']}"
     )
 
 
 def _shift_line(shift: Document) -> str:
     found, recorded = f"{shift['found']:,}", f"{shift['recorded']:,}"
-    return f"ended as {shift['outcome']}{_pass(shift)}: {found}, and {recorded} when recorded"
+    return (
+        f"ended as {shift['outcome']}{_pass(shift)}: {found} in the replay, {recorded} in the "
+        "recorded run"
+    )
 
 
 def _pass(told: Document) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FolderOption = Annotated[
     Path,
-    typer.Option("--dir", metavar="DIR", file_okay=False, help="Where to keep configs and runs."),
+    typer.Option("--dir", metavar="DIR", file_okay=False, help="Folder for configs and runs."),
 ]
 
 
@@ -91,8 +91,9 @@ def _words(runs: "list[RunSummary]", report: Document) -> Iterator[str]:
     yield from _run_lines(refreshed)
     yield "Rules played every role: this demonstrates the process, not the quality of a model."
     yield ""
-    yield "What do targets remember? Small models with known memories, asked about SYNTHETIC items"
-    yield "and a SYNTHETIC series (examples/synthetic_memory.py, examples/synthetic_numbers.py)."
+    yield "What do targets remember? Small models with known memories answered questions about"
+    yield "SYNTHETIC items (examples/synthetic_memory.py) and a SYNTHETIC series"
+    yield "(examples/synthetic_numbers.py)."
     for name, summarize in SUMMARIES.items():
         yield ""
         yield from summarize(report[name])

@@ -95,8 +95,8 @@ def pcr(
         typer.Option(
             "--pairs",
             metavar="[NAME=]FILE",
-            help="JSON Lines with one item and both answers per line; repeatable, one file per "
-            "model.",
+            help="A JSON Lines file with one item and its two answers per line; repeatable, "
+            "one file per model.",
         ),
     ] = None,
     reference: Annotated[
@@ -104,8 +104,8 @@ def pcr(
         typer.Option(
             "--reference",
             metavar="[NAME=]FILE",
-            help="Pairs of reference models that have seen neither split; repeatable, at least "
-            "two.",
+            help="Pairs of a reference model that has seen neither split; repeatable, at least "
+            "two files.",
         ),
     ] = None,
     exchangeable_splits: Annotated[
@@ -131,10 +131,17 @@ def pcr(
         Literal["tanh", "linear", "sigmoid"], typer.Option(help="Transformation of the ratio.")
     ] = "tanh",
     threshold: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Minimum cosine similarity of equal answers.")
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="Minimum cosine similarity of two answers with the same meaning."
+        ),
     ] = 0.95,
     embeddings: Annotated[
-        str, typer.Option(metavar="MODEL", help="For cosine: minilm, minilm:PATH, provider:name.")
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="Embeddings for cosine consistency: minilm, minilm:PATH or provider:name.",
+        ),
     ] = "minilm",
     train: Annotated[
         str,
@@ -167,7 +174,10 @@ def pcr(
     ] = 10_000,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed.")] = 0,
     ablation: Annotated[
-        bool, typer.Option("--ablation", help="Repeat with other alphas, scales and thresholds.")
+        bool,
+        typer.Option(
+            "--ablation", help="Repeat the comparison with other alphas, scales and thresholds."
+        ),
     ] = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Plot the result as .svg or .png.")
@@ -183,7 +193,7 @@ def pcr(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare performance / consistency (PCR, CAP paper) between training and test items."""
+    """Compare the performance consistency ratio (PCR) of training and test items (CAP paper)."""
     from coreeval.evaluation.pcr.study import PcrSettings
     from coreeval.evaluation.pcr.verdicts import PcrOptions
 
@@ -256,12 +266,14 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
             key = f"detect.pcr.{_OF_CONFIG[name]}"
             hint = f"set {key} in the config, or use --set {key}=..."
             raise UsageError(
-                f"{flags[name]} cannot be used with CONFIG, which sets it", where=WHERE, hint=hint
+                f"{flags[name]} cannot be used with CONFIG, because the config sets this value",
+                where=WHERE,
+                hint=hint,
             )
         if not asking and name in _OF_ASKING:
             hint = "pass CONFIG to test targets"
             raise UsageError(
-                f"{flags[name]} only applies when testing targets", where=WHERE, hint=hint
+                f"{flags[name]} applies only when targets are tested", where=WHERE, hint=hint
             )
 
 
@@ -283,7 +295,7 @@ def _make_command(detector: Detector) -> Callable[..., None]:
         probe: Annotated[
             str | None,
             typer.Option(
-                metavar="P", help=f"Additional types of question: {known}.", hidden=not probes
+                metavar="P", help=f"An additional type of question: {known}.", hidden=not probes
             ),
         ] = None,
         dry_run: DryRunOption = False,
@@ -297,7 +309,7 @@ def _make_command(detector: Detector) -> Callable[..., None]:
             raise UsageError(
                 f"unknown probe {probe!r}",
                 where=f"coreeval detect {detector.name}",
-                hint=f"omit --probe, or use one of {known}" if probes else "leave it out",
+                hint=f"omit --probe, or use one of {known}" if probes else "omit --probe",
             )
         chosen = detector if probe is None else probes[probe]
         work = show_detection_estimate if dry_run else detect_run

@@ -42,8 +42,8 @@ def dose(
             "--dose",
             min=0,
             max=100_000,
-            help="Repetitions of each value in training; repeatable. 0, 1, 4, 16 and 64 by "
-            "default.",
+            help="Number of repetitions of each value in training; repeatable. By default, 0, "
+            "1, 4, 16 and 64.",
         ),
     ] = None,
     untrained: Annotated[
@@ -77,7 +77,7 @@ def dose(
     dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on a series' values a number of times, then see how it ranks them."""
+    """Train a model repeatedly on the values of a series, then test how it ranks the values."""
     from coreeval.evaluation.pictures import require_picture
     from coreeval.evaluation.whitebox.settings import TrainingSettings
     from coreeval.graph.dose import DoseRequest, plan_doses, require_doses
@@ -138,8 +138,8 @@ def _lines(found: "DoseFinding", drawn: Path | None) -> Iterator[str]:
     yield from text_lines(response_table(found.response))
     yield from wrap_line(
         "recall: the model continues the sentence with the true value; first: the true value is "
-        "the most probable candidate; margin: its log-probability minus that of the best other "
-        "candidate, in nats per token",
+        "the most probable candidate; margin: the log-probability of the true value minus that of "
+        "the best other candidate, in nats per token",
         "",
     )
     yield f"rankings: {brief(found.rankings)}"

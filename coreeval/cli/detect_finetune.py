@@ -51,14 +51,17 @@ def finetune(
         typer.Option(
             "--leak",
             metavar="WHAT",
-            help="test: the test part (delta 1); both: train and test (delta 2); text: texts "
-            "without labels; repeatable. By default, test and both.",
+            help="test: the test part (delta 1); both: the train and test parts (delta 2); "
+            "text: texts without labels; repeatable. By default, test and both.",
         ),
     ] = None,
     percent: Annotated[
         list[int] | None,
         typer.Option(
-            "--percent", min=1, max=100, help="Percentage to leak; repeatable. 100 by default."
+            "--percent",
+            min=1,
+            max=100,
+            help="Percentage of the texts to leak; repeatable. By default, 100.",
         ),
     ] = None,
     seeds: SeedsOption = 3,
@@ -87,7 +90,7 @@ def finetune(
     dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Leak the arms of a run into a model by training it, and measure how much it gains."""
+    """Leak the arms of a run into a model by training on them, and measure what it gains."""
     from coreeval.evaluation.pictures import require_picture
     from coreeval.evaluation.whitebox.settings import TrainingSettings
     from coreeval.graph.finetune_plan import FinetuneRequest, plan_finetune

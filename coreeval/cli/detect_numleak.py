@@ -52,7 +52,7 @@ def numleak(
         typer.Option(
             "--responses",
             metavar="FILE",
-            help="Recorded answers, as JSON Lines or .gz; repeatable.",
+            help="A file of recorded answers, as JSON Lines, plain or .gz; repeatable.",
         ),
     ] = None,
     rankings: Annotated[
@@ -60,14 +60,15 @@ def numleak(
         typer.Option(
             "--rankings",
             metavar="FILE",
-            help="Candidate values and their log-probabilities, as JSON Lines or .gz; repeatable.",
+            help="A file of candidate values and their log-probabilities, as JSON Lines, plain "
+            "or .gz; repeatable.",
         ),
     ] = None,
     utility: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Judged answers to ordinary questions under defences, as JSON Lines.",
+            help="A file of judged answers to ordinary questions under defences, as JSON Lines.",
         ),
     ] = None,
     backtest: Annotated[
@@ -75,7 +76,8 @@ def numleak(
         typer.Option(
             "--backtest",
             metavar="START:END",
-            help="Audit a back-test over this period, without a config, such as 2015-01:2020-12.",
+            help="Audit a back-test over this period, such as 2015-01:2020-12; no config is "
+            "needed.",
         ),
     ] = "",
     model: Annotated[
@@ -115,8 +117,8 @@ def numleak(
         typer.Option(
             "--signal",
             metavar="[NAME=]FILE",
-            help="CSV of date,value: test whether this signal derives from the model's recall; "
-            "repeatable.",
+            help="A CSV file of a signal with the columns date and value: test whether the "
+            "signal derives from the model's recall; repeatable.",
         ),
     ] = None,
     plot: Annotated[
@@ -230,4 +232,4 @@ def _hint(name: str, way: str) -> str:
         keys = {"series": "detect.numleak.series", "dates": "detect.numleak.dates"}
         key = keys.get(name, "models.targets")
         return f"set {key} in the config" + (f", or use --set {key}=..." if name in keys else "")
-    return "leave it out"
+    return "omit this option"

@@ -84,12 +84,12 @@ def overlap(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find items that two benchmarks share: the same, nearly so, or inside a longer text."""
+    """Find items that two benchmarks share: identical, similar, or inside a longer text."""
     from coreeval.evaluation.overlap.search import OverlapSearch, check_threshold, find_overlap
 
     check_threshold(threshold, "--threshold")
     if a == b:
-        hint = "leave out B to find duplicates within A"
+        hint = "omit B to find duplicates within A"
         raise UsageError("A and B are the same", where="coreeval detect overlap", hint=hint)
     from coreeval.evaluation.overlap.overlap_report import (
         overlap_document,
@@ -150,7 +150,7 @@ def overlap_lines(overlap: "BenchmarkOverlap", document: Document, most: int) ->
     for hit in islice(overlap.hits, most):
         yield from _hit_lines(hit)
     if (left := len(overlap.hits) - most) > 0:
-        yield f"and {left} more hits: --show N, --csv FILE, --page FILE or --json"
+        yield f"and {left} more hits; to see them, use --show N, --csv FILE, --page FILE or --json"
     for name in ("csv", "page"):
         if document[name]:
             yield f"{name + ':':<6}{document[name]}"
@@ -168,12 +168,12 @@ def _side_lines(name: str, side: Document) -> Iterator[str]:
     if by_kind:
         yield f"   by kind: {by_kind}"
     if alike:
-        yield f"   {alike} share a template with another item, which does not count as a repetition"
+        yield f"   {alike} share a template with another item; this is not counted as a repetition"
     bad = side["bad_rows"]
     for row in bad[:BAD]:
-        yield f"   left out: {row['file']}, line {row['line']}: {one_line(row['reason'])}"
+        yield f"   skipped: {row['file']}, line {row['line']}: {one_line(row['reason'])}"
     if len(bad) > BAD:
-        yield f"   and {len(bad) - BAD} more rows, all of them with --json"
+        yield f"   and {len(bad) - BAD} more rows; --json lists them all"
 
 
 def _hit_lines(hit: "Hit") -> Iterator[str]:

@@ -69,7 +69,7 @@ def compare_files(
     models, clean = _read_models(named), _read_models(others)
     if twice := sorted(models.keys() & clean.keys()):
         raise UsageError(
-            f"{twice[0]!r} is given both as a model to compare and as a reference",
+            f"{twice[0]!r} is both a model to compare and a reference",
             where=WHERE,
             hint="write NAME=FILE, or pass the model to only one of the two options",
         )
@@ -108,7 +108,7 @@ def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
         raise UsageError(
             "two files have the same model name",
             where=WHERE,
-            hint=f"write {option} NAME=FILE for each",
+            hint=f"write {option} NAME=FILE for each file",
         )
     return files
 

@@ -49,7 +49,8 @@ MaxTokensOption = Annotated[
     ),
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Estimate the texts and the time; score nothing.")
+    bool,
+    typer.Option("--dry-run", help="Estimate the number of texts and the time; score nothing."),
 ]
 
 
@@ -81,7 +82,7 @@ def membership(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether a model finds originals more probable than comparable unread texts."""
+    """Test whether originals are more probable to a model than comparable unseen texts."""
     from coreeval.evaluation.detectors.membership import make_membership
     from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
 
@@ -121,7 +122,10 @@ def exchangeability(
         typer.Option("--field", metavar="NAME", help="A column with texts; repeatable."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=2, max=LARGEST_COUNT, help="Maximum number of texts, from the start.")
+        int,
+        typer.Option(
+            min=2, max=LARGEST_COUNT, help="Maximum number of texts, counted from the start."
+        ),
     ] = 300,
     shuffles: Annotated[
         int, typer.Option(min=1, max=10_000, help="Number of shuffled orders per shard.")
@@ -138,7 +142,7 @@ def exchangeability(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether a model prefers the published order of a benchmark's texts to random ones."""
+    """Test whether a model prefers the published order of a benchmark's texts to random orders."""
     from coreeval.evaluation.detectors.exchangeability import make_exchangeability
     from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings
 
@@ -152,8 +156,8 @@ def exchangeability(
         raise UsageError(
             f"{model!r} cannot score the texts of a file",
             where="--model",
-            hint="name weights (hf:FOLDER), or a run that has the model as a target, whose "
-            "budget and call store are then used",
+            hint="name weights (hf:FOLDER), or pass a run that has the model as a target; the "
+            "budget and call store of the run are then used",
         )
     request = _make_request(model, device, hub, batch, max_tokens)
     if is_run:

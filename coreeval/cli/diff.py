@@ -55,7 +55,7 @@ def diff(
         str | None,
         typer.Option(
             metavar="AGE",
-            help="List samples whose evidence is older than this, such as 90d, 12w or 6m.",
+            help="List samples whose evidence is older than this age, such as 90d, 12w or 6m.",
         ),
     ] = None,
     page: Annotated[
@@ -81,7 +81,7 @@ _STANDS = {
     "same": "differs elsewhere",
 }
 _MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
-_WHY = {"age": "too old", "cutoff": "from before a new target's cutoff", "undated": "undated"}
+_WHY = {"age": "too old", "cutoff": "older than a new target's cutoff", "undated": "undated"}
 
 
 def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
@@ -106,7 +106,10 @@ def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
     for one in islice(diff.changed, most):
         yield from _sample_lines(one)
     if (left := len(diff.changed) - most) > 0:
-        yield f"and {left} more samples differ: --show N, --sample SAMPLE, --page FILE or --json"
+        yield (
+            f"and {left} more samples differ; to see them, use --show N, --sample SAMPLE, "
+            "--page FILE or --json"
+        )
     if page:
         yield f"page: {brief(page)}"
 

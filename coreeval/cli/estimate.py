@@ -54,7 +54,7 @@ def estimate(
             metavar="N",
             min=1,
             max=LARGEST_COUNT,
-            help="Estimate for a benchmark of N samples similar to those of the config.",
+            help="Make the estimate for N samples similar to those in the config's benchmark.",
         ),
     ] = None,
     preview: Annotated[
@@ -185,12 +185,12 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
         calls = format_quantity(done.billed_calls, "call")
         yield f"preview: {refreshed} refreshed, {calls} {usd}"
         yield f"  {brief(Path(done.run))}"
-        yield f"the following is for the other {format_quantity(estimate.to_pay, 'sample')}"
+        yield f"the figures below are for the other {format_quantity(estimate.to_pay, 'sample')}"
         if done.failed:
             yield f"  {done.failed} of the preview's samples failed: see the run's status"
     elif kept := estimate.samples - estimate.to_pay:
-        told = format_quantity(kept, "is", "are")
-        yield f"{told} kept from a release: only targets are evaluated on them"
+        told = format_quantity(kept, "sample is", "samples are")
+        yield f"{told} kept from a release; only targets are evaluated on these samples"
 
 
 # -- the sums -------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def _origin_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
 
     if not lines:
         return
-    yield "taken from"
+    yield "sources of the figures"
     for figure in RESTS_ON:
         by_origin: dict[str, list[EstimateLine]] = {}
         for line in lines:

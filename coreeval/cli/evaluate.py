@@ -117,7 +117,7 @@ def _document(done: "RunSummary") -> Document:
 def _words(document: Document, run: Path) -> Iterator[str]:
     yield f"{STATES[document['status']]}: evaluated {', '.join(document['asked'])}"
     if document["arms"] is None:
-        yield f"go on:   {command('resume', run)}"
+        yield f"resume:  {command('resume', run)}"
         return
     yield from comparability_lines(document["comparability"])
     columns = _list_columns(document["arms"].get("kind", "labels"))
@@ -145,14 +145,14 @@ def _target_lines(target: Document, columns: Sequence[Column]) -> Iterator[str]:
     ]
     yield from text_lines(Table(columns, arms), "  ")
     if not any(arm["macro_f1"]["n"] for arm in scores["arms"]):
-        yield "  it refused every question, so there is nothing to score"
+        yield "  the target refused every question, so there is nothing to score"
     pairs = [
         (f"{pair['first']['arm']} -> {pair['second']['arm']}",
          *_figures(pair["macro_f1_difference"], sign="+"))
         for pair in scores["comparisons"]
     ]  # fmt: skip
     if pairs:
-        yield "  differences, on the n samples that both arms have"
+        yield "  differences between arms, on the n samples that are in both arms"
     yield from text_lines(Table(columns, pairs), "  ", heads=False)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from coreeval.releases.exports.export import ExportResult
 
 
-_FORMATS = "hf, lm-eval, inspect, junit, csv, spreadsheet, jsonl, or a plugin:NAME"
+_FORMATS = "One of hf, lm-eval, inspect, junit, csv, spreadsheet, jsonl, or plugin:NAME"
 _NEXT = {
     "hf": "load_dataset('{out}', '{arm}')",
     "lm-eval": "lm-eval run --include_path {out} --tasks coreeval_{slug} --model ...",
@@ -103,7 +103,7 @@ def _push_lines(document: Document) -> Iterator[str]:
             f"uploaded, {document['kept']} unchanged"
         )
     else:
-        yield f"{repository} has {name} already"
+        yield f"{repository} already has {name}"
     yield from changed[:SHOWN]
     if len(changed) > SHOWN:
         yield f"  and {len(changed) - SHOWN} more; --json lists them all"

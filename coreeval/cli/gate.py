@@ -34,7 +34,8 @@ def gate(
     config: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The gates; by default, those that --print-config shows."
+            metavar="FILE",
+            help="A file of gates; by default, the gates that --print-config prints are used.",
         ),
     ] = None,
     report: Annotated[
@@ -54,7 +55,8 @@ def gate(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="Also write Markdown; by default, to $GITHUB_STEP_SUMMARY if set.",
+            help="File for a Markdown summary; it is also written to $GITHUB_STEP_SUMMARY if "
+            "that is set.",
         ),
     ] = None,
     chain: Annotated[
@@ -62,11 +64,13 @@ def gate(
     ] = True,
     print_config: Annotated[
         bool,
-        typer.Option("--print-config", help="Print the default gates as a file; needs no release."),
+        typer.Option(
+            "--print-config", help="Print the default gates as a gates file; no release is needed."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a release against limits, for CI. Exit 4 if a gate is not met."""
+    """Check a release against limits, for CI; if a gate is not met, the exit code is 4."""
     from coreeval.api.gates import gate as check
     from coreeval.releases.gates.check import write_junit
     from coreeval.tools.clock import utc_now
@@ -76,7 +80,9 @@ def gate(
         return
     if release is None:
         raise UsageError(
-            "which release?", where="coreeval gate", hint="coreeval gate RELEASE, or --print-config"
+            "no release was named",
+            where="coreeval gate",
+            hint="use coreeval gate RELEASE, or --print-config",
         )
     found = check(release, gates=config, report=report, chain=chain)
     if junit:

@@ -22,9 +22,9 @@ gdelt.command("text")(text)
 gdelt.command("coverage")(coverage)
 _FEEDS = (
     "Feeds to fetch, separated by commas. Size of a day: gkg 420 MB (titles, names, themes), "
-    "gkg_translated about as much again, gal about 30 MB (titles and descriptions), events 8 MB "
-    "and mentions 9 MB (how prominent a page is), current_events 0.1 MB (dated facts from "
-    "Wikipedia; needs --contact)."
+    "gkg_translated about the same, gal about 30 MB (titles and descriptions), events 8 MB and "
+    "mentions 9 MB (how prominent a page is), current_events 0.1 MB (dated facts from Wikipedia; "
+    "needs --contact)."
 )
 
 
@@ -46,17 +46,20 @@ def sync(
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="DAY", help="With --since DAY: the end day (exclusive)."),
+        typer.Option("--until", metavar="DAY", help="With --since DAY: the end day (excluded)."),
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="PATH", help="Read local files or a folder; download nothing."
+            "--from", metavar="PATH", help="Read a local file or folder instead of downloading."
         ),
     ] = None,
     feeds: Annotated[str, typer.Option("--feeds", metavar="NAMES", help=_FEEDS)] = FEEDS,
     mirror: Annotated[
-        str, typer.Option("--mirror", metavar="URL", help="The base URL, above gdeltv2/.")
+        str,
+        typer.Option(
+            "--mirror", metavar="URL", help="The base URL of the mirror, without gdeltv2/."
+        ),
     ] = MIRROR,
     contact: Annotated[
         str | None,
@@ -68,7 +71,10 @@ def sync(
         ),
     ] = None,
     wiki: Annotated[
-        str, typer.Option("--wiki", metavar="URL", help="The API that serves current_events.")
+        str,
+        typer.Option(
+            "--wiki", metavar="URL", help="The URL of the API that provides current_events."
+        ),
     ] = WIKI,
     languages: Annotated[
         str | None,
@@ -88,7 +94,7 @@ def sync(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Download news and facts. Ctrl-C stops cleanly; run the same command to continue."""
+    """Download news and facts. Ctrl-C stops the download; the same command continues it."""
     from coreeval.api.progress import show_progress
 
     request = NewsRequest(
@@ -122,7 +128,7 @@ def _agrees(request: NewsRequest, as_json: bool) -> bool:
             where="coreeval gdelt sync",
             hint=f"confirm with --yes, or download less: {lighter}",
         )
-    note(f"{what}\nless is: {lighter}")
+    note(f"{what}\nto download less: {lighter}")
     return typer.confirm("download it?", err=True)
 
 
@@ -136,7 +142,7 @@ _REASONS = {
     "invalid_json": "not valid JSON",
     "damaged": "the file is truncated or damaged",
     "too_large": "the file is too large when unpacked",
-    "layout": "not that day's page of current events",
+    "layout": "not the page of current events for that day",
     "licence": "its licence is not CC BY-SA",
 }
 
@@ -154,8 +160,8 @@ def sync_lines(document: Document) -> Iterator[str]:
     for reason, count in sorted(document["bad"].items(), key=lambda pair: -pair[1]):
         yield f"  bad rows    {count:>9,}   {_REASONS.get(reason, reason)}"
     if document["known_files"]:
-        yield f"  known files {document['known_files']:>9,}   read before, not read again"
-    yield from _skipped_lines("left out", document["ignored"])
+        yield f"  known files {document['known_files']:>9,}   already read, so skipped"
+    yield from _skipped_lines("skipped", document["ignored"])
     yield from _skipped_lines("not fetched", document["failed"])
     yield from _incomplete_lines(document)
     yield f"store: {brief(Path(document['store']))}"
@@ -166,7 +172,7 @@ def sync_lines(document: Document) -> Iterator[str]:
     elif document["failed"]:
         yield "to continue, run the same command again"
     else:
-        yield "look:  coreeval gdelt coverage"
+        yield "next:  coreeval gdelt coverage"
 
 
 def _incomplete_lines(document: Document) -> Iterator[str]:
@@ -177,7 +183,7 @@ def _incomplete_lines(document: Document) -> Iterator[str]:
         yield f"  not yet     {late:>9,}   {are} still to come: sync again later"
     if growing:
         yield (
-            f"  in part     {growing:>9,}   {plural(growing, 'batch', 'batches')} may get more "
+            f"  partial     {growing:>9,}   {plural(growing, 'batch', 'batches')} may get more "
             "files: sync again later"
         )
     if ahead:

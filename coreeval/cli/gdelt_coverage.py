@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 
 
 def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
-    """Show which days the store has, and where it has gaps."""
+    """Show which days the store covers, and where it has gaps."""
     document: Document = measure_news_coverage(store).document
     for remark in document["notes"]:
         note(remark)
@@ -43,7 +43,7 @@ def coverage_lines(document: Json) -> Iterator[str]:
         yield ""
         yield from _feed_lines(feed)
     yield ""
-    yield "known gaps in GDELT's archive, in every store:"
+    yield "known gaps in GDELT's archive, which every store has:"
     for hole in document["holes"]:
         yield f"  {_format_span(hole)}  {hole['reason']}"
 
@@ -52,7 +52,7 @@ def _published_lines(document: Json) -> Iterator[str]:
     """Yield the publication times of the news available to runs."""
     days = document["published"]
     if not days:
-        yield "published: nothing searchable"
+        yield "published: no searchable articles"
         return
     count, first, last = sum(row["articles"] for row in days), days[0]["day"], days[-1]["day"]
     articles = format_quantity(count, "searchable article")
@@ -61,7 +61,7 @@ def _published_lines(document: Json) -> Iterator[str]:
     most = max(articles for _, articles in grouped)
     for name, articles in grouped:
         yield f"  {name:<10}  {'#' * max(1, round(_BAR * articles / most)):<{_BAR}}  {articles:>9,}"
-    yield "  time of publication: " + ", ".join(
+    yield "  kinds of publication time: " + ", ".join(
         f"{kind} {articles:,}" for kind, articles in document["precision"].items()
     )
 

@@ -33,7 +33,7 @@ def query(
     start: Annotated[
         str | None,
         typer.Option(
-            "--start", metavar="DATE", help="First day, in UTC; by default the store's first."
+            "--start", metavar="DATE", help="First day, in UTC; by default the store's first day."
         ),
     ] = None,
     end: Annotated[
@@ -41,31 +41,44 @@ def query(
         typer.Option(
             "--end",
             metavar="DATE",
-            help="End day (excluded), in UTC; by default the day after the store's last.",
+            help="End day (excluded), in UTC; by default the day after the store's last day.",
         ),
     ] = None,
     alias: Annotated[
-        list[str] | None, typer.Option("--alias", metavar="NAME", help="Another spelling.")
+        list[str] | None,
+        typer.Option("--alias", metavar="NAME", help="Another spelling of the name; repeatable."),
     ] = None,
     context: Annotated[
         list[str] | None,
-        typer.Option("--context", metavar="WORD", help="Words that disambiguate the name."),
+        typer.Option(
+            "--context", metavar="WORD", help="A word that disambiguates the name; repeatable."
+        ),
     ] = None,
     topic: Annotated[
-        bool, typer.Option("--topic", help="Match any of the words, the rarest first.")
+        bool,
+        typer.Option(
+            "--topic", help="Treat NAME as a topic: match any of its words, the rarest first."
+        ),
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", metavar="K", min=1, max=1000)] = 8,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit", metavar="K", min=1, max=1000, help="Maximum number of articles to show."
+        ),
+    ] = 8,
     min_precision: Annotated[
         str,
         typer.Option(
             metavar="KIND",
-            help=f"Least certain publication time to accept: {', '.join(PRECISIONS)}.",
+            help=f"Least certain kind of publication time to accept: {', '.join(PRECISIONS)}.",
         ),
     ] = "crawl",
     source: Annotated[
         str | None,
         typer.Option(
-            "--source", metavar="NAME", help=f"Only news from this source: {', '.join(SOURCES)}."
+            "--source",
+            metavar="NAME",
+            help=f"Show only news from this source: {', '.join(SOURCES)}.",
         ),
     ] = None,
     language: Annotated[
@@ -74,7 +87,7 @@ def query(
     store: StoreOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show dated news about a name, best first, or why none was found."""
+    """Show dated news about a name, best matches first, or the reason why there is none."""
     document: Document = query_news(
         name,
         start=start,

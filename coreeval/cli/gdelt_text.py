@@ -17,7 +17,8 @@ def text(
         typer.Option(
             "--from",
             metavar="PATH",
-            help="JSON Lines with url and text, or CC-NEWS WARC files; repeatable.",
+            help="A JSON Lines file with url and text, a CC-NEWS WARC file, or a folder of "
+            "them; repeatable.",
         ),
     ] = None,
     fetch: Annotated[

@@ -160,8 +160,8 @@ def _model_lines(model: str, base_url: str | None) -> dict[str, str]:
     return {
         "  default: offline": f"  default: {_flow(values)}",
         "  targets:": "  targets:",
-        _OWN_TARGET: f"    - {_flow(values)}   # cutoff: 2026-03-01 tells CoreEval what it cannot "
-        "know",
+        _OWN_TARGET: f"    - {_flow(values)}   # add cutoff: 2026-03-01 if CoreEval does not "
+        "know it",
     }
 
 
@@ -332,8 +332,8 @@ def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> It
         f"{shown}\n\n{ask} this {kind}? Answer with one of these labels: $labels.",
         f"Label the {kind} with one of $labels and nothing else.\n\n{shown}",
     )
-    yield "# What each role knows about the benchmark (coreeval docs tasks). Describe when a text"
-    yield "# has each label: clear meanings make judges agree with the labels."
+    yield "# What each role is told about the benchmark (coreeval docs tasks). Describe when a text"
+    yield "# has each label: judges agree with the labels more often if the meanings are clear."
     yield f"name: {_quote(_slug(data))}"
     yield f"description: {_quote(about)}"
     yield f"fields: {_quote(list(fields))}"
@@ -355,7 +355,7 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     listed = list(found.labels.items())[:MOST_SHOWN]
     shown = [f"{one_line(value)} ({count:,})" for value, count in listed]
     more = f" and {len(found.labels) - MOST_SHOWN} more" * (len(found.labels) > MOST_SHOWN)
-    left_out = f"; {one_line(found.unreadable)}: a run leaves it out" * bool(found.unreadable)
+    left_out = f"; {one_line(found.unreadable)}: a run skips it" * bool(found.unreadable)
     yield f"{brief(data)}: {format_quantity(found.rows, 'row')}{left_out}"
     yield f"  text:   {', '.join(map(one_line, found.texts))}"
     yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
@@ -401,7 +401,7 @@ def _next_lines(
     if has_task:
         yield f"wrote {folder / TASK}: check it, and describe each label"
     elif not items:
-        yield "set the path of your benchmark"
+        yield "set dataset.path to the path of your benchmark"
     if items and not has_model:
         yield "rules cannot write such items: use a model with --model PROVIDER:NAME"
     elif not has_model:

@@ -52,9 +52,9 @@ STATES = {
 }
 UNCHECKED = {
     "rules": "played by built-in rules: nothing to check",
-    "plugin": "played by a plugin, which is not run here",
-    "local": "weights on this machine: complete, and they fit into memory; not loaded",
-    "recorded": "recorded answers: the file is readable; no calls made",
+    "plugin": "played by a plugin, which this check does not run",
+    "local": "weights on this machine: they are complete and fit into memory; they were not loaded",
+    "recorded": "recorded answers: the file is readable; no calls were made",
 }
 
 
@@ -123,12 +123,14 @@ def _error_lines(error: Document | None) -> Iterator[str]:
 def _ability_lines(one: Document) -> Iterator[str]:
     from coreeval.models.check import SHORT
 
-    yield from _wrap_line(f"answers in {one['seconds']:.2f} s as {one['returned'] or '(no name)'}")
+    yield from _wrap_line(
+        f"answered in {one['seconds']:.2f} s under the name {one['returned'] or '(no name)'}"
+    )
     if one["limit"]:
         yield from _wrap_line(f"answer length limit: sent as {one['limit']}")
     if one["room"] > SHORT:
         yield from _wrap_line(
-            f"a one-word answer took more than {SHORT} tokens: do not set max_tokens low"
+            f"a one-word answer took more than {SHORT} tokens: do not set a low max_tokens"
         )
     for name, key in (("log-probabilities", "logprobs"), ("seed", "seed")):
         if one[key]:
@@ -151,7 +153,7 @@ def _known_facts(one: Document) -> str:
     said = "price: unknown"
     if price:
         day = f", {_describe_age(price['as_of'])}" if price["as_of"] else ""
-        said = f"price: {price['input']:g} in, {price['output']:g} out, USD per million tokens"
+        said = f"price in USD per million tokens: {price['input']:g} in, {price['output']:g} out"
         said = f"{said} ({price['source']}{day})"
     if "target" in one["used_by"]:
         said = f"{said}; cutoff: {_date(one, 'cutoff')}; released: {_date(one, 'released')}"

@@ -54,7 +54,7 @@ class Preset:
             raise UsageError(
                 f"{self.period!r} is not of the form START:END",
                 where="--backtest",
-                hint="two years, months or days: 2015-01:2020-12",
+                hint="write two years, months or days, such as 2015-01:2020-12",
             )
         return Backtest(start=start, end=end)
 

@@ -55,7 +55,8 @@ def defence_lines(defences: Document | None) -> Iterator[str]:
     if left:
         yield from _wrap_line(
             f"{format_quantity(len(left), 'answer')} under defences "
-            f"{plural(len(left), 'is', 'are')} left out; the first: {left[0]['reason']}"
+            f"{plural(len(left), 'is', 'are')} excluded; the reason for the first: "
+            f"{left[0]['reason']}"
         )
     for note in defences["notes"]:
         yield from _wrap_line(note)
@@ -93,7 +94,7 @@ def leak_lines(leak: Document | None) -> Iterator[tuple[str, str]]:
             yield sentence, "    "
     rows = [*control_rows(leak)]
     if rows:
-        yield "controls of the model's own signal", "  "
+        yield "controls for the model's own signal", "  "
     yield from _row_lines(rows)
     for sentence in (*control_sentences(leak), *(f"note: {note}" for note in leak["notes"])):
         yield sentence, "    "
@@ -134,7 +135,7 @@ def _audit_lines(one: Document) -> Iterator[str]:
     statuses = ", ".join(f"{n} {name}" for name, n in one["statuses"].items() if n)
     cutoff = f"cutoff {one['cutoff']}" if one["cutoff"] else "cutoff unknown"
     yield from wrap_line(
-        f"{one_line(one['name'])}: {one['n']} questions for a value on {one['dates']} dates "
+        f"{one_line(one['name'])}: {one['n']} questions about values on {one['dates']} dates "
         f"({statuses or 'none'}); {cutoff}",
         "",
     )
@@ -152,12 +153,12 @@ def _audit_lines(one: Document) -> Iterator[str]:
 def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Iterator[str]:
     """Yield the number of entries that could not be counted, with the first reasons."""
     if left_out:
-        yield f"    {len(left_out)} {what} are left out"
+        yield f"    {len(left_out)} {what} are excluded"
     for bad in left_out[:SHOWN]:
         about = ", ".join(bad[key] for key in ("variant", "date") if key in bad)
         yield from wrap_line(f"{about}: {bad['reason']}", " " * 8)
     if len(left_out) > SHOWN:
-        yield f"        and {len(left_out) - SHOWN} more, all of them with --json"
+        yield f"        and {len(left_out) - SHOWN} more; --json lists them all"
 
 
 def _verdict_lines(one: Document) -> Iterator[str]:
@@ -185,11 +186,11 @@ def _summary_row(one: Document) -> Row:
 def bad_lines(bad: Sequence[Document]) -> Iterator[str]:
     """Yield the number of bad lines in files, with the first reasons."""
     if bad:
-        yield f"{len(bad)} bad lines are left out"
+        yield f"{len(bad)} bad lines are skipped"
     for row in bad[:SHOWN]:
         yield from wrap_line(f"bad line {row['line']} of {row['file']}: {row['reason']}")
     if len(bad) > SHOWN:
-        yield f"    and {len(bad) - SHOWN} more, all of them with --json"
+        yield f"    and {len(bad) - SHOWN} more; --json lists them all"
 
 
 def wrap_line(text: str, indent: str = "    ") -> list[str]:

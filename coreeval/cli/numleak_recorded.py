@@ -164,7 +164,7 @@ def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
     model, _, said = text.rpartition("=")
     if model and model not in models:
         raise UsageError(
-            f"{model!r} has no answers in the files",
+            f"the files contain no answers of {model!r}",
             where="--cutoff",
             hint=f"one of {', '.join(models)}",
         )
@@ -204,7 +204,8 @@ def _refuse_duplicates(read: Mapping[Path, Records[RankingCandidate]]) -> None:
             first = seen.setdefault(one.key, path)
             if first != path:
                 raise DatasetError(
-                    f"{one.candidate!r} of {one.date} of {one.model} is also in {first.name}",
+                    f"the candidate {one.candidate!r} for {one.date} and {one.model} is also in "
+                    f"{first.name}",
                     where=str(path),
                     hint="list each candidate only once",
                 )
@@ -227,7 +228,7 @@ def ranking_lines(document: Document) -> Iterator[str]:
         yield from _summary(found)
     yield from bad_lines(document["bad_rows"])
     if document["other_lines"]:
-        yield f"{document['other_lines']} lines of another type are skipped"
+        yield f"skipped lines of another type: {document['other_lines']}"
     yield from wrap_line(describe_settings(document["settings"]), "")
     for path in document["plots"]:
         yield f"picture: {brief(Path(path))}"
@@ -243,7 +244,9 @@ def _ranking_lines(one: Document) -> Iterator[str]:
         rows = {
             "true value first": one["top1"],
             rank: one["mean_rank"],
-            "log-probability minus the best other, nats per token": one["mean_gap"],
+            "log-probability minus that of the best other value, in nats per token": one[
+                "mean_gap"
+            ],
             **{f"if not first: {name} is": lost for name, lost in one["lost_to"].items()},
         }
         table = audit_table(make_row(what, metric) for what, metric in rows.items())

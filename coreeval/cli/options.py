@@ -67,7 +67,7 @@ RunArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="The run: its directory, its id, a benchmark's name (its newest run) or `latest`.",
+        help="The run: its directory, its id, a benchmark's name (for its newest run) or `latest`.",
         show_default=False,
         callback=unless_completing(lambda run: find_run_folder(run)),
         autocompletion=complete_runs,
@@ -113,9 +113,8 @@ def _require_yaml(settings: list[str] | None) -> list[str] | None:
             shown = setting if len(setting) <= MOST_SHOWN else f"{setting[:MOST_SHOWN]}..."
             problem = hide_credentials(error.problem)
             raise typer.BadParameter(
-                f"the value in {hide_credentials(shown)!r} is not YAML: {problem}; quote a text, "
-                "as in "
-                "'key=\"value\"'"
+                f"the value in {hide_credentials(shown)!r} is not YAML: {problem}; put a text in "
+                "quotes, as in 'key=\"value\"'"
             ) from None
     return settings
 
@@ -136,8 +135,8 @@ FromOption = Annotated[
         "--from",
         metavar="RELEASE",
         autocompletion=complete_releases,
-        help="Carry over the samples of this release that are still valid; `latest` is the newest "
-        "one in this workspace.",
+        help="Carry over the samples of this release that are still valid; `latest` is the "
+        "newest release in this workspace.",
     ),
 ]
 StaleOption = Annotated[
@@ -145,7 +144,8 @@ StaleOption = Annotated[
     typer.Option(
         "--stale-after",
         metavar="AGE",
-        help="With --from: renew samples with evidence older than this, such as 90d, 12w or 6m.",
+        help="With --from: renew samples whose evidence is older than this age, such as 90d, "
+        "12w or 6m.",
     ),
 ]
 BudgetOption = Annotated[
@@ -155,8 +155,8 @@ BudgetOption = Annotated[
         metavar="USD",
         min=0.0,
         max=LARGEST_COUNT,
-        help="Maximum total cost of the run; it stops before exceeding it (exit 3) and can be "
-        "resumed.",
+        help="Maximum total cost of the run, which stops before exceeding it (exit code 3) and "
+        "can be resumed.",
     ),
 ]
 UnpricedOption = Annotated[
@@ -255,7 +255,7 @@ TrustOption = Annotated[
     typer.Option(
         "--trust-endpoints",
         help="Send keys and texts to the config's endpoints without confirmation, and remember "
-        "this.",
+        "this choice.",
     ),
 ]
 
@@ -282,4 +282,4 @@ def _confirm(error: UntrustedEndpoint) -> bool:
     note("The config names endpoints that this workspace has not used before:")
     for variable, origin in error.pairs:
         note(f"  {plain(one_line(variable))} would be sent to {plain(one_line(origin))}")
-    return typer.confirm("Allow this from now on?", default=False, err=True)
+    return typer.confirm("Allow these endpoints from now on?", default=False, err=True)

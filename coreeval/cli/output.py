@@ -129,7 +129,7 @@ def offline_lines(roles: list[str]) -> list[str]:
 
     who = "every role" if len(roles) == len(ROLES) else ", ".join(roles)
     return [
-        f"offline: {who} played by rules, which demonstrate the process, not a model's quality"
+        f"offline: rules played {who}; the result demonstrates the process, not a model's quality"
     ] * bool(roles)
 
 

@@ -59,12 +59,12 @@ def _file_lines(one: Document) -> Iterator[str]:
     bad, file = one["bad_rows"], one_line(Path(one["pairs"]).name)
     good = sum(split["n"] for split in one["splits"].values())
     left = format_quantity(len(bad), "bad line is", "bad lines are")
-    yield f"{file}: {format_quantity(good, 'pair')}" + (f"; {left} left out" if bad else "")
+    yield f"{file}: {format_quantity(good, 'pair')}" + (f"; {left} skipped" if bad else "")
     for row in bad[:SHOWN]:
         of = "" if row["file"] == Path(one["pairs"]).name else f" of {row['file']}"
         yield from _wrapped(f"bad line {row['line']}{of}: {row['reason']}")
     if len(bad) > SHOWN:
-        yield f"    and {len(bad) - SHOWN} more, all of them with --json"
+        yield f"    and {len(bad) - SHOWN} more; --json lists them all"
 
 
 def _question_lines(asked: Document) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _question_lines(asked: Document) -> Iterator[str]:
             f"{asked['modification'].replace('_', ' ')}; questions: {kinds or 'none'}"
         ]
         for reason, left in split["left_out"].items():
-            parts.append(f"{format_quantity(left, 'item')} left out: {reason}")
+            parts.append(f"{format_quantity(left, 'item')} skipped: {reason}")
         if split["unchanged"]:
             same = format_quantity(split["unchanged"], "modified item is", "modified items are")
             parts.append(f"{same} identical to the original")
@@ -103,7 +103,10 @@ def _difference_lines(one: Document, settings: Document, count: int) -> Iterator
     found = one["difference"]
     p = f"p {_number(found['p_value'])} ({settings['draws']} permutations)"
     if count > 1:
-        p = f"{p}, {_number(found['p_adjusted'])} with all {count} comparisons (Benjamini-Hochberg)"
+        p = (
+            f"{p}, adjusted for all {count} comparisons: {_number(found['p_adjusted'])} "
+            "(Benjamini-Hochberg)"
+        )
     if found["estimate"] is None and not any(split["n"] for split in one["splits"].values()):
         return
     yield f"  {_gap_name(settings)} {_number(found['estimate'], '+')}, {_interval(found, '+')}"
@@ -114,12 +117,12 @@ def _difference_lines(one: Document, settings: Document, count: int) -> Iterator
 
 def _adjusted_lines(found: Document) -> Iterator[str]:
     shared = ", ".join(f"{n} of {one_line(name)}" for name, n in found["shared"].items())
-    how = "their line" if found["method"] == "line" else "their mean gap"
+    how = "fitted line" if found["method"] == "line" else "mean gap"
     yield from _wrapped(
-        f"beyond {len(found['references'])} references ({how}, {shared} items): "
-        f"PCR {_number(found['estimate'], '+')}, {_interval(found, '+')}, "
-        f"p {_number(found['p_value'])}; "
-        f"performance {_points(found['points'])}, p {_number(found['points']['p_value'])}",
+        f"relative to {len(found['references'])} references ({how}, {shared} items): PCR "
+        f"{_number(found['estimate'], '+')}, {_interval(found, '+')}, p "
+        f"{_number(found['p_value'])}; performance {_points(found['points'])}, p "
+        f"{_number(found['points']['p_value'])}",
         "  ",
     )
 
@@ -160,7 +163,7 @@ def _reference_lines(found: Sequence[Document], settings: Document) -> Iterator[
             "  ",
         )
         if one["bad_rows"]:
-            yield f"    {len(one['bad_rows'])} bad lines are left out"
+            yield f"    {len(one['bad_rows'])} bad lines are skipped"
 
 
 def _points(found: Document) -> str:
@@ -176,7 +179,7 @@ def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
         f"{one_line(name)} {_number(value, '+')} ({_interval(ends['decline'][name], '+')})"
         for name, value in found["decline"].items()
     )
-    yield from _wrapped(f"baseline, {settings['metric']} lost when modified: {declines}")
+    yield from _wrapped(f"baseline, {settings['metric']} lost by modification: {declines}")
     span = _interval(ends["discrepancy"], "+")
     yield from _wrapped(f"baseline, discrepancy: {_number(found['discrepancy'], '+')} ({span})")
 
@@ -218,8 +221,9 @@ def _settings_line(settings: Document) -> str:
     if settings["embeddings"]:
         same = f"{same} at {settings['threshold']:g} ({settings['embeddings']})"
     return (
-        f"{settings['metric']} over {same}, alpha {settings['alpha']:g}, {settings['scale']}; "
-        f"{settings['interval']} intervals of {settings['draws']} draws, seed {settings['seed']}"
+        f"ratio of {settings['metric']} to {same}, alpha {settings['alpha']:g}, "
+        f"{settings['scale']}; {settings['interval']} intervals from {settings['draws']} draws, "
+        f"seed {settings['seed']}"
     )
 
 

@@ -14,7 +14,7 @@ def plugins(
         str | None,
         typer.Argument(
             metavar="[PLUGIN]",
-            help="Only this one: plugin:NAME, or module:Class, which is imported.",
+            help="Show only this plugin: plugin:NAME, or module:Class, which is imported.",
             show_default=False,
         ),
     ] = None,
@@ -47,4 +47,4 @@ def _lines(document: Document) -> Iterator[str]:
         yield plain("  ".join(word for word in words if word))
     yield ""
     versions = ", ".join(f"{group} {version}" for group, version in document["protocols"].items())
-    yield f"protocols of this version: {versions}; coreeval docs plugins shows them"
+    yield f"protocols of this version: {versions}; coreeval docs plugins describes them"

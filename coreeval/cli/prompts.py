@@ -40,12 +40,16 @@ RunOption = Annotated[
         file_okay=False,
         callback=unless_completing(find_optional_run),
         autocompletion=complete_runs,
-        help="Use the role's input from this run's last attempt.",
+        help="Use the input that the role had in this run, on the sample's last attempt.",
     ),
 ]
 FolderOption = Annotated[
     str | None,
-    typer.Option("--prompts", metavar="DIR", help="Use the prompts in this folder, or 'built-in'."),
+    typer.Option(
+        "--prompts",
+        metavar="DIR",
+        help="Use the prompts in this folder; 'built-in' uses the built-in ones.",
+    ),
 ]
 
 
@@ -64,19 +68,27 @@ def list_prompts(
 @prompts.command("show")
 def show_prompt(
     role: Annotated[
-        str, typer.Argument(metavar="ROLE", show_default=False, autocompletion=complete_roles)
+        str,
+        typer.Argument(
+            metavar="ROLE",
+            help="A role, such as rewriter.",
+            show_default=False,
+            autocompletion=complete_roles,
+        ),
     ],
     task: Annotated[
         str | None,
         typer.Option(
             metavar="T",
-            help="A built-in task, with its bundled samples.",
+            help="Use a built-in task and its bundled samples.",
             autocompletion=complete_tasks,
         ),
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="A sample; by default the first that reaches this role."),
+        typer.Option(
+            metavar="ID", help="A sample; by default, the first sample that reaches this role."
+        ),
     ] = None,
     config: ConfigOption = None,
     run: RunOption = None,
@@ -86,7 +98,7 @@ def show_prompt(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show exactly what a model sees, without calling one."""
+    """Show exactly what a model would be sent, without calling it."""
     from coreeval.api.prompts import render_prompt
     from coreeval.cli.prompts_output import show_lines
 
@@ -98,7 +110,13 @@ def show_prompt(
 def try_prompt(
     config: ConfigArgument,
     role: Annotated[
-        str, typer.Option(metavar="ROLE", show_default=False, autocompletion=complete_roles)
+        str,
+        typer.Option(
+            metavar="ROLE",
+            help="A role, such as rewriter.",
+            show_default=False,
+            autocompletion=complete_roles,
+        ),
     ],
     sample: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="A sample; repeatable.")
@@ -116,14 +134,16 @@ def try_prompt(
         list[str] | None,
         typer.Option(
             metavar="PROVIDER:NAME",
-            help="A model to test; repeatable, to compare several.",
+            help="A model to test; repeatable, to compare several models.",
             autocompletion=complete_providers,
         ),
     ] = None,
     folder: Annotated[
         list[str] | None,
         typer.Option(
-            "--prompts", metavar="DIR", help="A folder of prompts; repeatable, to compare."
+            "--prompts",
+            metavar="DIR",
+            help="A folder of prompts; repeatable, to compare several folders.",
         ),
     ] = None,
     run: RunOption = None,
@@ -133,7 +153,7 @@ def try_prompt(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a model for one role's answer on a few samples, and check it."""
+    """Send the prompt of one role to a model for a few samples, and check the answers."""
     from coreeval.api import prompts as work
     from coreeval.cli.prompts_output import try_lines
 

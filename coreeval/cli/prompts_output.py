@@ -17,7 +17,7 @@ SENT: Mapping[bool | None, str] = {
     True: "the run sent exactly these messages",
     False: "the run sent different messages: the prompt, the task or CoreEval has changed since",
     None: "the messages of the run are unknown: rules played the role, its calls were deleted, "
-    "or it asked about several texts in one call",
+    "or one call was about several texts",
 }
 EMPTY: tuple[object, ...] = ("", [], {}, None)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -74,7 +74,7 @@ def try_lines(document: Document) -> Iterator[str]:
             yield from _wrap_line(f"judged {name}: {text}", "")
         for letter, trial in zip(LETTERS, one["trials"], strict=False):
             yield from _trial_lines(letter, trial)
-    yield _ruled_title("sums")
+    yield _ruled_title("totals")
     yield from _skipped_lines(document["passed_over"])
     yield from _sum_lines(document["totals"])
 
@@ -114,7 +114,9 @@ def _cost(calls: Sequence[Document]) -> str:
 def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:
     if missed:
         first = missed[0]
-        told = f"skipped: {len(missed)}, for which the role is not called; the first:  "
+        told = (
+            f"skipped samples: {len(missed)}, because the role is not called for them; the first:  "
+        )
         yield from _wrap_line(f"{told}{first['sample']}: {first['reason']}", "")
 
 
@@ -122,7 +124,7 @@ def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
     named = {
         "samples": "samples",
         "valid": "valid answers",
-        "clean": "nothing found",
+        "clean": "no problems found",
         "asked": "calls sent",
         "known": "calls answered from the store",
         "prompt_tokens": "tokens in",

@@ -67,7 +67,7 @@ def refresh(
     label: LabelsOption = None,
     run_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Folder for the run, new or empty."),
+        typer.Option(metavar="DIR", file_okay=False, help="A new or empty folder for the run."),
     ] = None,
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
@@ -78,8 +78,8 @@ def refresh(
         bool | None,
         typer.Option(
             "--batch/--no-batch",
-            help="Use the providers' batch APIs, at half the list price; exits with 5 while "
-            "batches are open.",
+            help="Use the providers' batch APIs, at half the list price; the exit code is 5 "
+            "while batches are open.",
             show_default=False,
         ),
     ] = None,
@@ -87,7 +87,7 @@ def refresh(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Refresh a benchmark. Ctrl-C stops it cleanly."""
+    """Refresh a benchmark. Ctrl-C stops the run cleanly."""
     with pause_garbage_collection():
         from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
@@ -125,10 +125,16 @@ def _batch_overrides(config: Path, overrides: list[str], batch: bool | None) -> 
 def resume(
     run: RunArgument = LATEST_RUN,
     keep: Annotated[
-        bool, typer.Option("--keep", help="If the config has changed, continue with the run's own.")
+        bool,
+        typer.Option(
+            "--keep", help="If the config has changed, continue with the config of the run."
+        ),
     ] = False,
     anew: Annotated[
-        bool, typer.Option("--anew", help="If the config has changed, start a new run with it.")
+        bool,
+        typer.Option(
+            "--anew", help="If the config has changed, start a new run with the changed config."
+        ),
     ] = False,
     wait: WaitOption = False,
     live: Annotated[
@@ -239,7 +245,9 @@ def _words(done: "RunSummary") -> Iterator[str]:
         from_it = f"of the accepted samples, from release {manifest.parent.version}"
         yield f"  {'kept':<20}{manifest.kept:>8}   {from_it}"
     if manifest.bad_rows:
-        yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that are not samples, see status"
+        yield (
+            f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that are not samples; see the status"
+        )
     yield from control_lines(manifest.control.counts if manifest.control else None)
     yield from comparability_lines(read_run_comparability(done))
     if manifest.status == "complete":
@@ -252,7 +260,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
         yield f"report:  {brief(run / 'report.html')}"
         yield f"why:     {command('trace', run)}"
     else:
-        yield f"go on:   {command('resume', run)}"
+        yield f"resume:  {command('resume', run)}"
     if manifest.bad_rows:
         yield f"rows:    {command('status', run)}"
     if manifest.failed:
@@ -272,7 +280,10 @@ def summarize_failures(run: Path) -> Iterator[str]:
         firsts = [(one, store.result(one.example)) for one in causes[:MOST_FAILURES]]
     for one, first in firsts:
         reason = one_line(first.reason if first else one.cause)
-        yield f"failed:  {one.samples} cause: {textwrap.shorten(reason, MOST_REASON_CHARS)}"
+        yield (
+            f"failed:  {format_quantity(one.samples, 'sample')}; cause: "
+            f"{textwrap.shorten(reason, MOST_REASON_CHARS)}"
+        )
     if causes and all(TOO_LONG in one.cause for one in causes):
         yield "         use a model with a longer context and refresh again"
     else:
@@ -294,7 +305,7 @@ def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:
             "the store"
         )
     if cost.unknown_usd:
-        whose = "in open batches" if waits else "with unknown outcome"
+        whose = "in open batches" if waits else "with an unknown outcome"
         yield f"         up to {cost.unknown_usd:.2f} USD more for calls {whose}"
     if cost.cached_tokens:
         share = cost.cached_tokens / cost.prompt_tokens

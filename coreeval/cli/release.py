@@ -47,39 +47,45 @@ def release(
         str,
         typer.Option(
             metavar="RELEASE",
-            help="The parent release: latest, none, or a release.",
+            help="The parent release: latest, none, or the directory of a release.",
             autocompletion=complete_releases,
         ),
     ] = "latest",
     snippets: Annotated[
-        bool, typer.Option("--snippets/--no-snippets", help="Whether provenance quotes the news.")
+        bool,
+        typer.Option(
+            "--snippets/--no-snippets", help="Whether to quote the news in the provenance."
+        ),
     ] = True,
     takedown: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="Names and evidence ids to leave out; replaces the config's list.",
+            help="A list of names and evidence ids to exclude; it replaces the config's list.",
         ),
     ] = None,
     require_review: Annotated[
         bool,
         typer.Option(
-            "--require-review", help="Require a person's decision on every listed sample."
+            "--require-review",
+            help="Require a person's decision on every sample that coreeval review lists.",
         ),
     ] = False,
     gates: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Gates that the release must pass (else exit 4); `default` uses the built-in "
-            "ones.",
+            help="A file of gates that the release must pass (otherwise, the exit code is 4); "
+            "`default` uses the built-in gates.",
         ),
     ] = None,
     allow_empty_arm: Annotated[
         bool,
         typer.Option(
-            "--allow-empty-arm", help="Release even if no sample has a new text (else exit 4)."
+            "--allow-empty-arm",
+            help="Make the release even if no sample has a new text (otherwise, the exit code "
+            "is 4).",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -122,8 +128,8 @@ def _words(made: "Release") -> Iterator[str]:
     samples = manifest.changelog.samples
     yield (
         f"  {'updated arm':<14}{format_quantity(manifest.arms['updated'], 'sample')}: "
-        f"{samples.added} new, "
-        f"{samples.changed} changed, {samples.kept} kept, {samples.removed} gone"
+        f"{samples.added} new, {samples.changed} changed, {samples.kept} kept, {samples.removed} "
+        "removed"
     )
     if manifest.still_stale:
         stale = (
@@ -141,7 +147,9 @@ def _words(made: "Release") -> Iterator[str]:
 def quality_lines(shift: float | None, bound: float | None, updated: int) -> Iterator[str]:
     """Yield the shift and possible errors of labels, if any sample is updated."""
     nothing = f"{NOT_MEASURED}: no new samples" if updated == 0 else ""
-    balance = nothing or (NOT_MEASURED if shift is None else f"shifted by {shift:.3f} of 1")
+    balance = nothing or (
+        NOT_MEASURED if shift is None else f"shifted by {shift:.3f} on a scale from 0 to 1"
+    )
     noise = nothing or (NOT_MEASURED if bound is None else f"at most {bound:.3f}")
     yield f"  {'label balance':<14}{balance}"
     yield f"  {'label noise':<14}{noise} (coreeval docs releases)"
@@ -167,7 +175,7 @@ def _withheld_lines(made: "Release") -> Iterator[str]:
         yield f"  {'left out':<14}{rejected} that a person rejected"
     if manifest.review.pending:
         pending = format_quantity(manifest.review.pending, "sample")
-        yield f"  {'undecided':<14}{pending} that a person should look at"
+        yield f"  {'undecided':<14}{pending} that a person should review"
     if not manifest.licence.redistribute:
         licence = one_line(manifest.licence.name)
         yield f"  {'originals':<14}ids without texts; licence of the benchmark: {licence}"
@@ -184,7 +192,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that no byte of a release has changed. Exit 1 if one has."""
+    """Check that no byte of a release has changed; if one has, the exit code is 1."""
     from coreeval.api.verification import verify as check
 
     found = check(folder, chain=chain, digest=digest)
@@ -197,7 +205,7 @@ def _verify_lines(found: "Verification") -> Iterator[str]:
     if found.ok:
         yield f"{found.name} {found.version} is unchanged: {format_quantity(found.files, 'file')}"
         if found.chain:
-            yield f"it follows {', '.join(found.chain)}, unchanged"
+            yield f"the earlier releases are unchanged too: {', '.join(found.chain)}"
         yield f"digest: {found.digest}"
         return
     yield f"{found.release} has CHANGED since it was made"
@@ -205,4 +213,4 @@ def _verify_lines(found: "Verification") -> Iterator[str]:
         yield f"  {problem.kind:<15}{one_line(problem.file)}: {one_line(problem.message)}"
     if len(found.problems) > SHOWN:
         yield f"  and {len(found.problems) - SHOWN} more; --json lists them all"
-    yield "download it again from its source, or make a new release; never repair one"
+    yield "download the release again from its source, or make a new one; never repair a release"

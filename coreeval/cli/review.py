@@ -76,7 +76,7 @@ def _record_lines(shown: ReviewPage) -> Iterator[str]:
     if more := len(shown.recorded.new[PAGE:]):
         yield f"and {more} more"
     if shown.recorded.unchanged:
-        yield f"{shown.recorded.unchanged} already had this decision"
+        yield f"samples that already had this decision: {shown.recorded.unchanged}"
 
 
 def _page_lines(shown: ReviewPage) -> Iterator[str]:
@@ -146,7 +146,8 @@ def _count_lines(shown: ReviewPage) -> Iterator[str]:
     listed_ones = format_quantity(state.listed, "sample is", "samples are")
     yield (
         f"{listed_ones} listed: {state.pending} open, {state.approved} approved; "
-        f"{state.rejected} of the run {plural(state.rejected, 'is', 'are')} rejected"
+        f"{format_quantity(state.rejected, 'sample')} of the run "
+        f"{plural(state.rejected, 'is', 'are')} rejected"
     )
     listed = {each.sample for each in shown.review.samples}
     if others := [key for key in shown.review.remarks if key not in listed]:
@@ -175,11 +176,11 @@ def review(
         list[str] | None, typer.Option(metavar="ID", help="A sample to publish; repeatable.")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="A sample to leave out; repeatable.")
+        list[str] | None, typer.Option(metavar="ID", help="A sample to exclude; repeatable.")
     ] = None,
     rest: Annotated[
         Literal["approve", "reject"] | None,
-        typer.Option("--all", help="Decision for all other open samples that are shown."),
+        typer.Option("--all", help="The decision for all other open samples on the list."),
     ] = None,
     from_csv: Annotated[
         Path | None,
@@ -188,17 +189,21 @@ def review(
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who decides; recorded with every decision.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The person who decides; the name is recorded with every decision."
+        ),
     ] = None,
     note: Annotated[str, typer.Option(metavar="TEXT", help="A remark on the decisions.")] = "",
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="REASON", help="Only samples listed for this reason alone; repeatable."
+            metavar="REASON",
+            help="Show only samples that are listed for no other reason; repeatable.",
         ),
     ] = None,
     with_decided: Annotated[
-        bool, typer.Option("--decided", help="Also show decided samples.")
+        bool, typer.Option("--decided", help="Also show samples that already have a decision.")
     ] = False,
     page: Annotated[
         int,
@@ -208,7 +213,11 @@ def review(
     ] = 1,
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write the list to a sheet to fill in."),
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Write the list to a CSV sheet that you can fill in.",
+        ),
     ] = None,
     html: Annotated[
         Path | None,
@@ -218,7 +227,7 @@ def review(
 ) -> None:
     """List samples that name people or are doubtful; record decisions.
 
-    A rejected sample is left out of all later releases.
+    A rejected sample is excluded from all later releases.
     """
     from coreeval.api.reviews import review as work
 

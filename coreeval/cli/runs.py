@@ -118,7 +118,7 @@ def _describe_loss(run: Path) -> str:
         counts = read_status(run).counts
     except (RunStateError, RunCorrupt):
         return "(damaged)"
-    return f"with {counts['accepted']} accepted of {format_quantity(counts['total'], 'sample')}"
+    return f"with {counts['accepted']} of {format_quantity(counts['total'], 'sample')} accepted"
 
 
 def _run_lines(document: Document) -> Iterator[str]:

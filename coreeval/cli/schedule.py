@@ -37,10 +37,11 @@ AcceptedOption = Annotated[
     typer.Option(
         "--accepted",
         metavar="DIGEST",
-        help="Digest of hooks and endpoints accepted elsewhere by `schedule install`; repeatable.",
+        help="Digest of the hooks and endpoints that `schedule install` accepted on another "
+        "machine; repeatable.",
     ),
 ]
-schedule = typer.Typer(name="schedule", help="Renew benchmarks on a schedule.")
+schedule = typer.Typer(name="schedule", help="Refresh benchmarks on a schedule.")
 ConfigsArgument = Annotated[
     list[Path],
     typer.Argument(metavar="CONFIG...", help="YAML configs with a schedule.", show_default=False),
@@ -60,7 +61,7 @@ def due(
     accepted: AcceptedOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: refresh or resume, release, notify. A second call does nothing."""
+    """Do what is due: refresh or resume, release, notify. A second call has no effect."""
     from coreeval.schedule.due import IDLE_ENDINGS
     from coreeval.schedule.due import run_due as work
 
@@ -126,14 +127,14 @@ def install(
         bool, typer.Option("--print", help="Print the unit; write nothing.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace other units of the same name.")
+        bool, typer.Option("--force", help="Replace an existing unit of the same name.")
     ] = False,
     trust_endpoints: TrustOption = False,
     accept_hooks: Annotated[
         bool,
         typer.Option(
             "--accept-hooks",
-            help="Accept the current hooks; if used alone, write no unit.",
+            help="Accept the current hooks; without a scheduler, no unit is written.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -155,7 +156,10 @@ def install(
         units = make_units(looks, way, root=future) if way else {}
         hooks = [hook.description for plan in plans for hook in plan.hooks]
     if future:
-        note(f"the config is not in a git repository yet; this assumes one in {future}")
+        note(
+            "the config is not in a git repository yet; the workflow assumes a repository in "
+            f"{future}"
+        )
     if not print_only:
         for other in write_units(units, force=force, crontab_copy=looks.crontab_copy):
             note(f"replaced another unit of this name: {one_line(other)}")
@@ -235,7 +239,7 @@ def _result_lines(done: "ScheduleResult") -> Iterator[str]:
     yield from control_lines(done.control)
     if done.missed:
         most = " or more" if done.missed == MOST_MISSED else ""
-        yield f"  missed before: {done.missed}{most}; this release covers them all"
+        yield f"  earlier due times missed: {done.missed}{most}; this release covers them all"
     yield from _message_lines(done)
 
 
@@ -244,7 +248,9 @@ def _message_lines(done: "ScheduleResult") -> Iterator[str]:
         yield f"  {one_line(done.note)}"
     for told in done.told:
         how = (
-            f"notification failed ({told.tries} tries): {told.problem}" if told.problem else "told"
+            f"notification failed ({told.tries} tries): {told.problem}"
+            if told.problem
+            else "notified"
         )
         yield f"  {how}: {told.hook}"
 
@@ -349,6 +355,6 @@ _NEXT: dict[str, Callable[[str], list[str]]] = {
         "      loginctl enable-linger    # also run while you are logged out",
     ],
     "github": lambda unit: [
-        "next: commit it, and add the secrets that it names in the repository settings",
+        "next: commit the workflow, and add the secrets that it names in the repository settings",
     ],
 }

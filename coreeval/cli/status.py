@@ -49,10 +49,10 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run's progress, failures and waits."""
+    """Show a run's progress and failures, and what it is waiting for."""
     if watch and as_json:
         raise UsageError(
-            "--watch cannot be combined with --json",
+            "--watch and --json cannot be used together",
             hint="with --json, run the command repeatedly",
         )
     from coreeval.runs.status import explain_run_faults, read_status
@@ -126,7 +126,7 @@ def _lines(now: "RunStatus", read: ReadLists) -> Iterator[str]:
 def _next_line(now: "RunStatus") -> str:
     if now.is_replay:
         return f"again:   {command('cassette', 'replay', 'FILE', '--out', 'DIR')}"
-    return f"go on:   {command('resume', now.run)}"
+    return f"resume:  {command('resume', now.run)}"
 
 
 def _life(now: "RunStatus") -> Iterator[str]:
@@ -144,11 +144,13 @@ def _life(now: "RunStatus") -> Iterator[str]:
         yield from (f"  {words}" for words in worker_lines(pulse.workers))
     spent = [*spend_parts(now.spend), *forecast_parts(pulse.cost if pulse else None)]
     if now.batches and now.batches.open and now.spend.reserved_usd:
-        spent.append(f"of which {now.spend.reserved_usd:.4g} reserved for calls without an answer")
+        spent.append(
+            f"of which {now.spend.reserved_usd:.4g} USD is reserved for calls without an answer"
+        )
     yield from (f"spent: {words}" for words in [", ".join(spent)] if words)
     yield from _cache_lines(now.cache_use)
     if now.stalled and pulse:
-        yield f"{format_idle_time(now.idle_s)}; what it waits for:"
+        yield f"{format_idle_time(now.idle_s)}; the run is waiting for:"
         yield from (f"  {words}" for words in wait_lines(pulse.waits) or ["unknown"])
 
 

@@ -259,7 +259,7 @@ def _replace_lines(did: Document, evidence: EvidenceById) -> Iterator[str]:
         before = f", replacing {_format_change(new['before'])}" if new["before"] else " (added)"
         yield from wrap_text(f"new fact: {_format_change(new['after'])}{before}")
     for old in plan.get("delete", ()):
-        yield from wrap_text(f"to go: {old['span']!r}: {old['why']}")
+        yield from wrap_text(f"to delete: {old['span']!r}: {old['why']}")
 
 
 def _compose_lines(did: Document, _: EvidenceById) -> Iterator[str]:
@@ -268,7 +268,7 @@ def _compose_lines(did: Document, _: EvidenceById) -> Iterator[str]:
 
 def _reflect_lines(did: Document, _: EvidenceById) -> Iterator[str]:
     for each in did.get("statements", ()):
-        carried = {"yes": "carried", "no": "NOT carried", "not_needed": "needs no source"}
+        carried = {"yes": "supported", "no": "NOT supported", "not_needed": "needs no source"}
         by = f" by {each['quote']!r}" if each["quote"] else ""
         yield from wrap_text(f"{carried[each['supported']]}: {each['text']}{by}")
 

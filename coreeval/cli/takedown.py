@@ -16,7 +16,9 @@ def takedown(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="The person who asks to be forgotten.", show_default=False
+            metavar="NAME",
+            help="The name of the person who asks to be forgotten.",
+            show_default=False,
         ),
     ],
     paths: Annotated[
@@ -78,7 +80,7 @@ def _confirm(document: Document, as_json: bool) -> bool:
     """
     if as_json or not sys.stdin.isatty():
         raise UsageError(
-            "this permanently deletes somebody's data and needs confirmation, but the session is "
+            "this permanently deletes a person's data and needs confirmation, but the session is "
             "not interactive",
             where="coreeval takedown",
             hint="preview with --dry-run, then confirm with --yes",
@@ -103,12 +105,14 @@ def takedown_lines(document: Document) -> Iterator[str]:
     places, left, done = document["places"], document["left"], document["done"]
     names = ", ".join(document["names"])
     if not places:
-        yield f"nothing stored here names {names}" + (", except what is left" if left else "")
+        yield f"nothing stored here names {names}" + (
+            ", except in the places below" if left else ""
+        )
     else:
-        yield f"{'taken out' if done else 'would be taken out'}: {names}"
+        yield f"{'removed' if done else 'would be removed'}: {names}"
         yield from place_lines(places)
     if left:
-        yield "left unchanged, and names them:"
+        yield "unchanged places that still name the person:"
         yield from place_lines(left)
         yield from (f"  to do: {to_do}" for to_do in dict.fromkeys(row["to_do"] for row in left))
     if document["resume"]:

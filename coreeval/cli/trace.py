@@ -45,7 +45,8 @@ SampleArgument = Annotated[
 OutcomeOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="OUTCOME", help="List samples with this outcome, or `pending`; repeatable."
+        metavar="OUTCOME",
+        help="List samples with this outcome; `pending` lists those without one yet; repeatable.",
     ),
 ]
 LabelOption = Annotated[
@@ -69,15 +70,15 @@ CauseOption = Annotated[
 TextOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TEXT", help="List samples with this text in the id, a text or the reason."
+        metavar="TEXT",
+        help="List samples with this text in their id, in one of their texts or in the reason.",
     ),
 ]
 TargetOption = Annotated[
     str | None,
     typer.Option(
         metavar="MODEL",
-        help="The target for --right and --wrong; if used alone, list the samples that it "
-        "answered.",
+        help="The target for --right and --wrong; without them, list the samples that it answered.",
     ),
 ]
 RightOption = Annotated[
@@ -90,16 +91,17 @@ WrongOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ARM",
-        help="List samples that a target got wrong on this arm (with --right: the same "
-        "target); repeatable.",
+        help="List samples that a target (with --right: the same target) got wrong on this "
+        "arm; repeatable.",
     ),
 ]
 SortOption = Annotated[
-    str, typer.Option(metavar="BY", help="order, usd, attempts, seconds, calls, ended_at, …")
+    str,
+    typer.Option(metavar="BY", help="Sort by order, usd, attempts, seconds, calls, ended_at, …"),
 ]
 DescendingOption = Annotated[bool, typer.Option("--desc", help="Sort in descending order.")]
 OffsetOption = Annotated[
-    int, typer.Option(metavar="N", min=0, max=LARGEST_COUNT, help="Skip the first N.")
+    int, typer.Option(metavar="N", min=0, max=LARGEST_COUNT, help="Skip the first N samples.")
 ]
 LimitOption = Annotated[
     int | None,
@@ -107,7 +109,8 @@ LimitOption = Annotated[
         metavar="N",
         min=1,
         max=LARGEST_COUNT,
-        help=f"Maximum number to list; {SHOWN} by default, all with --json[l].",
+        help=f"Maximum number of samples to list; by default {SHOWN}, or all with --json or "
+        "--jsonl.",
     ),
 ]
 CallsOption = Annotated[
@@ -147,7 +150,7 @@ def list_lines(listing: Document, run: Path, offset: int, nothing: str) -> Itera
 
     rows, total = listing["samples"], listing["total"]
     if not rows:
-        yield f"there are only {total}" if total else nothing
+        yield f"the list has only {format_quantity(total, 'sample')}" if total else nothing
         return
     ids = [one_line(row["sample"]) for row in rows]
     wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
@@ -188,7 +191,7 @@ def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool
         show(
             document,
             as_json,
-            lambda: f"{format_quantity(number, 'story', 'stories')}: {brief(path)}",
+            lambda: f"{format_quantity(number, 'history', 'histories')}: {brief(path)}",
         )
     elif as_json:
         raise UsageError("--json and --jsonl - both write to stdout", hint="omit one of them")

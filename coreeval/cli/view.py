@@ -38,9 +38,14 @@ def view(
             autocompletion=complete_runs_and_releases,
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = PORT,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free port.")
+    ] = PORT,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any other than loopback requires a token.")
+        str,
+        typer.Option(
+            help="Address to listen on; any address other than loopback requires a token."
+        ),
     ] = "127.0.0.1",
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
@@ -61,7 +66,7 @@ def view(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """View runs in a browser, served locally. Ctrl-C ends it."""
+    """View runs in a browser, from a local server. Ctrl-C stops the server."""
     if bundle:
         _write_bundle(runs or [], bundle, hide_texts, as_json)
         return

@@ -20,9 +20,11 @@ WeightsOption = Annotated[
 SeedsOption = Annotated[
     int, typer.Option(min=1, max=100, help="Number of training runs with different seeds.")
 ]
-FullOption = Annotated[bool, typer.Option("--full", help="Train all weights, not adapters (LoRA).")]
-EpochsOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT)]
-LearningRateOption = Annotated[float, typer.Option(min=1e-8, max=1.0)]
+FullOption = Annotated[
+    bool, typer.Option("--full", help="Train all weights instead of adapters (LoRA).")
+]
+EpochsOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Number of epochs.")]
+LearningRateOption = Annotated[float, typer.Option(min=1e-8, max=1.0, help="Learning rate.")]
 BatchOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Batch size.")]
 RankOption = Annotated[int, typer.Option(min=1, max=4096, help="Rank of the adapters.")]
 DeviceOption = Annotated[
@@ -36,7 +38,10 @@ PlotOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Plot the result as .svg or .png.")
 ]
 DryTrainingOption = Annotated[
-    bool, typer.Option("--dry-run", help="Estimate the training and its time without running it.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Show what would be trained and how long it would take; train nothing."
+    ),
 ]
 
 
@@ -48,7 +53,7 @@ def weights_lines(document: dict[str, Any]) -> Iterator[str]:
     size = f"{document['parameters'] / 1e6:,.1f} million parameters"
     yield f"model:    {one_line(said['model'])}, {size}"
     yield f"revision: {said['revision']}"
-    yield f"device:   {document['device']}, needs {format_size(document['memory_bytes'])}"
+    yield f"device:   {document['device']}, needs {format_size(document['memory_bytes'])} of memory"
 
 
 def time_line(times: dict[str, Any]) -> str:
@@ -57,8 +62,8 @@ def time_line(times: dict[str, Any]) -> str:
 
     low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))
     basis = (
-        "measured on completed ones"
+        "measured on the completed part"
         if times.get("measured")
-        else ("a guess until the first is done")
+        else ("a guess until the first part is complete")
     )
     return f"time:     {expected} ({low} to {high}; {basis})"

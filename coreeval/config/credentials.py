@@ -20,7 +20,7 @@ from coreeval.errors import ConfigError
 HIDDEN = "***"
 _HINT = (
     "put it in an environment variable or in .env next to the config: a model's key in the "
-    "variable named by api_key_env, a webhook's address in the one named by webhook_env"
+    "variable that api_key_env names, a webhook's address in the variable that webhook_env names"
 )
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _ALWAYS = re.compile(

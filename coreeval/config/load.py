@@ -138,8 +138,8 @@ def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
         raise ConfigError(
             "this config is for a run: it has a task or knowledge, but no benchmark of items",
             where=where,
-            hint=f"coreeval refresh {path}; for PCR of items name a dataset.format of "
-            f"{', '.join(ITEM_FORMATS)}",
+            hint=f"use coreeval refresh {path}; for the PCR of items, set dataset.format to "
+            f"one of {', '.join(ITEM_FORMATS)}",
         )
     config = check_values(ItemConfig, raw, where=where)
     return share_prices(_resolve_items(config, path.parent))

@@ -80,7 +80,7 @@ _RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
         *("n", "best_of", "candidate_count", "num_return_sequences", "num_generations"),
     ),
     "answers are not streamed": ("stream", "streaming", "stream_options"),
-    "set the model's `structured": (
+    "set the model's `structured`": (
         *("tools", "tool_choice", "functions", "function_call", "mcp_servers"),
         *("response_format", "response_schema", "response_mime_type"),
     ),
@@ -124,9 +124,11 @@ class PriceConfig(Section):
     output: TokenPrice
     """The price of answer tokens."""
     cached_input: TokenPrice | None = None
-    """The price of prompt tokens that the provider read from its cache. None: that of `input`."""
+    """The price of prompt tokens that the provider read from its cache. None: the same as `input`.
+    """
     cache_write: TokenPrice | None = None
-    """The price of prompt tokens that the provider was asked to cache. None: that of `input`."""
+    """The price of prompt tokens that the provider was asked to cache. None: the same as `input`.
+    """
     batch_input: TokenPrice | None = None
     """The price of prompt tokens in batches. None: unknown."""
     batch_output: TokenPrice | None = None
@@ -153,39 +155,40 @@ class ModelConfig(Section):
     model: str
     """`openai:NAME`, `anthropic:NAME`, any provider of LangChain, `hf:WEIGHTS`, `replay:FILE`
     (recorded answers), `offline` (rules), `spacy` (extractor only) or `plugin:NAME`
-    (docs/plugins.md). A target may also be `offline:NAME`, a small classifier fitted here
+    (docs/plugins.md). A target may also be `offline:NAME`, a small classifier that CoreEval fits
     (docs/targets.md)."""
     base_url: PlainUrl | None = None
     """Any endpoint with the provider's API, as a URL without user, password or query. None: the
-    provider's own."""
+    provider's own endpoint."""
     temperature: float | None = None
-    """Sent only if it is set."""
+    """The sampling temperature, which is sent only if it is set."""
     max_tokens: Count = 2048
-    """The longest answer. One that is cut off may be twice as long on the second try."""
+    """The maximum length of an answer, in tokens. If an answer is cut off, the second try allows
+    twice this length."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
-    """Sent only if it is set."""
+    """The random seed, which is sent only if it is set."""
     reasoning_effort: str | None = None
-    """Sent only if it is set."""
+    """The reasoning effort, which is sent only if it is set."""
     structured: Method | Literal["auto"] = "auto"
-    """How JSON is requested. `auto`: the strictest way that the endpoint supports, found once and
-    remembered."""
+    """How JSON is requested. `auto`: the strictest way that the endpoint supports, which is
+    determined once and remembered."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """The time limit of one request, in seconds."""
     api_key_env: VariableName | None = None
-    """The name of the environment variable with the key. None: the provider's, such as
-    `OPENAI_API_KEY`."""
+    """The name of the environment variable with the key. None: the provider's usual variable, such
+    as `OPENAI_API_KEY`."""
     ca_file: str | None = None
     """A PEM file with the only certificate authorities that are trusted for the endpoint. None: the
-    system's."""
+    authorities that the system trusts."""
     price: PriceConfig | None = None
     """Overrides the built-in price and the one in `run.prices` for all uses of the model with the
     same `base_url` in the config."""
     max_in_flight: Count | None = None
-    """The most simultaneous requests. None: `run.concurrency`."""
+    """The maximum number of simultaneous requests. None: `run.concurrency`."""
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
-    """The most requests per minute. None: no limit."""
+    """The maximum number of requests per minute. None: no limit."""
     tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
-    """The most tokens per minute. None: no limit."""
+    """The maximum number of tokens per minute. None: no limit."""
     extra: Annotated[dict[str, JsonValue], AfterValidator(_check_extra_parameters)] = {}
     """Further parameters of the request, sent unchanged. Credentials and CoreEval's own parameters
     are refused (docs/models.md)."""
@@ -264,13 +267,13 @@ class TargetConfig(ModelConfig):
     """A model under test."""
 
     cutoff: DateText | None = None
-    """The end of its training data, a day or a month; like `released`, overrides the known date
-    (docs/cutoffs.md)."""
+    """The end of the target's training data, a day or a month. Like `released`, it overrides the
+    known date (docs/cutoffs.md)."""
     released: DateText | None = None
-    """The date on which it was published, a day or a month."""
+    """The date on which the target was published, a day or a month."""
     role: Literal["target", "reference"] = "target"
     """`reference`: a model that is presumed not to have seen the benchmark; the PCR of the other
-    targets is compared with its PCR (docs/pcr.md). Not all targets may be references."""
+    targets is compared with its PCR (docs/pcr.md). At least one target must not be a reference."""
 
     @model_validator(mode="after")
     def _check_provider(self) -> Self:
@@ -294,7 +297,7 @@ def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
     names = [target.model for target in targets]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"targets has {twice[0]!r} more than once")
+        raise ValueError(f"targets contains {twice[0]!r} more than once")
 
 
 def require_tested_target(targets: Sequence[TargetConfig]) -> None:
@@ -307,10 +310,10 @@ class ModelsConfig(Section):
     """The model of each role."""
 
     default: ModelConfig
-    """Plays every role that is not named."""
+    """The model for every role that has no model of its own."""
     extractor: ModelConfig | None = None
-    """Finds the entities of a text and the words that must stay; `spacy` does it without a
-    model."""
+    """Finds the entities of a text and the words that must stay; `spacy` does this without a
+    language model."""
     replacer: ModelConfig | None = None
     """Chooses the news and the facts that change."""
     rewriter: ModelConfig | None = None
@@ -320,15 +323,16 @@ class ModelsConfig(Section):
     fact_judge: ModelConfig | None = None
     """Judges whether the evidence supports every new statement."""
     label_judge: ModelConfig | None = None
-    """Labels texts without knowing their label; ideally a different model from the composer."""
+    """Labels texts without being shown their label; ideally, this is a different model from the
+    composer."""
     targets: tuple[TargetConfig, ...] = ()
-    """The models that are tested; each may occur once."""
+    """The models to test; each may occur only once."""
 
     @model_validator(mode="after")
     def _check_rule_based_roles(self) -> Self:
         wrong = [role for role in ROLES if self.for_role(role).provider == "spacy"]
         if wrong not in ([], ["extractor"]):
-            raise ValueError("spacy is an extractor only: models.extractor may name it")
+            raise ValueError("spacy can only be an extractor: use it only in models.extractor")
         named = [
             self.for_role(role).model for role in self.rule_based_roles if self.for_role(role).name
         ]

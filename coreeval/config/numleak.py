@@ -26,8 +26,8 @@ class LeakConfig(Section):
     until: Annotated[int, Field(ge=1, le=9999)] | None = None
     """The last year of the early era. None: the early era is the first 15 % of the series."""
     early: CountOrZero = 30
-    """The number of early dates asked for value and sentiment, independent of `period`: 0, or at
-    least 5."""
+    """The number of early dates for which value and sentiment are asked, independent of `period`:
+    0, or at least 5."""
     scrambled: CountOrZero = 30
     """The number of dates whose figures are shown under their own dates and under other dates: 0,
     or at least 5."""
@@ -37,7 +37,8 @@ class LeakConfig(Section):
         for name in ("early", "scrambled"):
             if 0 < getattr(self, name) < LEAST_CONTROL_DATES:
                 raise ValueError(
-                    f"{name} must be 0 or at least {LEAST_CONTROL_DATES}: fewer give no interval"
+                    f"{name} must be 0 or at least {LEAST_CONTROL_DATES}: fewer dates give no "
+                    "interval"
                 )
         return self
 
@@ -52,7 +53,7 @@ class InstructionConfig(Section):
     """A defence or suffix of a question: a built-in one by name, or custom text."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    """A built-in name, or your own: letters, digits, `.`, `_` and `-`."""
+    """A built-in name, or a name of your own: letters, digits, `.`, `_` and `-`."""
     text: str | None = None
     """The text of your own instruction."""
     file: str | None = None
@@ -91,16 +92,16 @@ class DefencesConfig(Section):
     """Endings of the question that try to override a defence, built-in ones by name and your own.
     Empty: only the plain question is asked."""
     dates: Count = 40
-    """The number of dates of the first draw that each defence is tried on."""
+    """The number of dates from the first draw on which each defence is tried."""
     utility: bool | None = None
-    """Whether ordinary questions are asked and judged under each defence. None: if there is a
-    judge."""
+    """Whether ordinary questions are asked and judged under each defence. None: they are asked if
+    there is a judge."""
     questions: str | None = None
     """A YAML file of your own ordinary questions: a list of `{id, category, question, points}`.
-    None: the built-in ones."""
+    None: the built-in questions."""
     judge: ModelConfig | None = None
-    """The model that scores answers to ordinary questions from 0 to 4; `offline` compares words by
-    rule, to try things without a key."""
+    """The model that scores answers to ordinary questions from 0 to 4; `offline` compares words
+    with rules, so that you can try this without a key."""
     second_judge: ModelConfig | None = None
     """The model that scores some of the answers again."""
     rescored: Annotated[int, Field(ge=2, le=MOST)] = 50
@@ -115,15 +116,16 @@ class DefencesConfig(Section):
     @model_validator(mode="after")
     def _check_judges(self) -> Self:
         if self.utility and self.judge is None:
-            raise ValueError("utility needs a judge: name a model, or offline")
+            raise ValueError("utility needs a judge: set judge to a model or to offline")
         if self.second_judge and self.judge is None:
-            raise ValueError("a second_judge needs a judge before it")
+            raise ValueError("second_judge needs a first judge: set judge too")
         for judge in (self.judge, self.second_judge):
             if judge and judge.is_rule_based and judge.model != "offline":
-                raise ValueError(f"{judge.model!r} is not a judge: name a model, or offline")
+                raise ValueError(f"{judge.model!r} cannot be a judge: name a model, or offline")
         if self.judge and self.second_judge and self.judge.model == self.second_judge.model:
             raise ValueError(
-                f"both judges are {self.judge.model}, but scores are stored by judge name"
+                f"both judges are {self.judge.model}, but scores are stored under the name of the "
+                "judge"
             )
         return self
 
@@ -160,7 +162,7 @@ def _check_instruction_names(
     names = [one.name for one in given]
     for one in given:
         if names.count(one.name) > 1:
-            raise ValueError(f"{key} has {one.name!r} more than once")
+            raise ValueError(f"{key} contains {one.name!r} more than once")
         if one.is_built_in and one.name not in built_in:
             raise ValueError(
                 f"{key}: there is no built-in {one.name!r}; the built-in ones are "
@@ -244,35 +246,39 @@ class NumleakConfig(Section):
     ]
     """Built-in ids, names of families, or paths of YAML files."""
     files: dict[str, str] = {}
-    """The publisher's file on this machine, by series id; such a series is not fetched."""
+    """Publishers' files on this machine, keyed by series id; these series are not fetched."""
     probes: tuple[Probe, ...] = DEFAULT_PROBES
     """The kinds of questions (docs/numleak.md); `value` must be among them."""
     dates: Annotated[int, Field(ge=2, le=MOST)] = 40
     """The number of dates per series and draw: half before the target's cutoff, a quarter within
-    six months of it, and a quarter after it, as far as the series has them."""
+    six months of it, and a quarter after it, if the series has such dates."""
     seeds: Count = 1
-    """The number of draws, with seeds from `run.seed` on; they share no dates and are pooled."""
+    """The number of draws, with consecutive seeds that start at `run.seed`. The draws share no
+    dates, and their answers are pooled."""
     pairs: Count = 60
-    """The number of pairs of a draw's dates that are compared, freely and as a forced choice."""
+    """The number of pairs of dates per draw that the model compares, in a free answer and as a
+    forced choice."""
     fictitious: Count = 30
     """The number of questions about series that do not exist, per draw."""
     recent: Count = 14
-    """The number of last values after the cutoff; of the whole series if the cutoff is unknown."""
+    """The number of most recent values after the cutoff to ask for. If the cutoff is unknown, they
+    are the most recent values of the whole series."""
     draws: Annotated[int, Field(ge=2, le=MOST)] = 2
     """The number of answers to each repeated question, at temperature 1."""
     continuations: Count = 10
     """The number of passages of the publisher's file to continue, per draw."""
     period: PeriodConfig = PeriodConfig()
-    """`{start: 2015, end: 2020-06}`: the period that dates are drawn from; `recent` dates are not
-    restricted to it."""
+    """The period from which dates are drawn, such as `{start: 2015, end: 2020-06}`; `recent` dates
+    are not restricted to it."""
     leak: LeakConfig = LeakConfig()
-    """Controls of the probe `sentiment` (docs/numleak_leak.md)."""
+    """Controls for the `sentiment` probe (docs/numleak_leak.md)."""
     signals: dict[str, str] = {}
-    """CSV files with your own signals, by name: `{tone: tone.csv}` with the columns `date` and
-    `value`."""
+    """CSV files with your own signals, keyed by name, such as `{tone: tone.csv}`. Each file has the
+    columns `date` and `value`."""
     defences: DefencesConfig | None = None
-    """Tests instructions against giving values away (docs/numleak_defences.md); `{}` tests the four
-    built-in ones with all endings. None: no test."""
+    """Tests instructions that are meant to stop a model from giving values away
+    (docs/numleak_defences.md). `{}` tests the four built-in defences with all endings. None: no
+    defence is tested."""
 
     @model_validator(mode="after")
     def _require_value_probe(self) -> Self:

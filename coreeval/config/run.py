@@ -22,11 +22,11 @@ class TelemetryConfig(Section):
     """The destination of spans; by default none are sent."""
 
     otlp: PlainUrl | None = None
-    """The base URL of a collector that takes OTLP over HTTP. Headers with keys come from
+    """The base URL of a collector that takes OTLP over HTTP. Headers with keys are read from
     `OTEL_EXPORTER_OTLP_HEADERS`. None: the standard `OTEL_*` variables apply."""
     content: bool = False
-    """Whether spans contain texts, prompts, answers and news; if not, only ids, names and numbers.
-    """
+    """Whether spans contain texts, prompts, answers and news; otherwise, they contain only ids,
+    names and numbers."""
 
 
 class LicenceConfig(Section):
@@ -53,29 +53,29 @@ class DatasetConfig(Section):
 
     format: FormatName
     """The format of the benchmark (docs/datasets.md): `tweeteval`, `mrpc`, `rte`, `squad`, `mmlu`,
-    `finqa`, `ectsum`, `jsonl`, `csv`, `tsv`, `parquet`, `hf` (extra `hf`), or a plugin's as
-    `plugin:NAME` or `module:Class` (docs/plugins.md)."""
+    `finqa`, `ectsum`, `jsonl`, `csv`, `tsv`, `parquet`, `hf` (extra `hf`), or the format of a
+    plugin as `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str
-    """A folder or file; links in the folder may not lead out of it. For `hf`: the name of the
+    """A folder or file; links in the folder must not point outside it. For `hf`: the name of the
     dataset, or a folder with its files."""
     split: SplitName = "test"
     """The split that is refreshed."""
     train_split: SplitName = "train"
     """The split that embedded targets (docs/targets.md) and the offline label judge learn from."""
     language: Language | None = None
-    """The language of the texts as an ISO 639-1 code such as `de` (docs/tasks.md). None: the task's
-    own, which is `en` if its file does not state one."""
+    """The language of the texts as an ISO 639-1 code such as `de` (docs/tasks.md). None: the
+    language of the task, which is `en` if the task file does not state one."""
     target: str | None = None
-    """For TweetEval stance: the target's folder such as `feminism`, or `all`."""
+    """For TweetEval stance: the folder of the target, such as `feminism`, or `all`."""
     subset: str | None = None
     """For `hf`: the dataset's configuration."""
     columns: dict[str, str] = {}
     """CoreEval's field → the file's column, for `jsonl`, `csv`, `tsv`, `parquet` and `hf`
     (docs/datasets.md)."""
     licence: LicenceConfig | None = None
-    """The terms on which the texts may be redistributed: they decide whether a release
-    (docs/releases.md) contains the originals. You may change this after a run: `coreeval resume
-    RUN` applies it. None: what is known of the format."""
+    """The terms on which the texts may be redistributed; they decide whether a release
+    (docs/releases.md) contains the originals. You may change the licence after a run: `coreeval
+    resume RUN` applies the change. None: the known licence of the format."""
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -91,15 +91,15 @@ class RayConfig(Section):
     """The workers of a run on a Ray cluster."""
 
     address: Annotated[str, Field(pattern=_ADDRESS)] = "auto"
-    """The address of the cluster's head as `HOST:PORT`. `auto`: the cluster that this machine is
-    in."""
+    """The address of the cluster's head as `HOST:PORT`. `auto`: the cluster that this machine
+    belongs to."""
     workers: Annotated[int, Field(ge=1, le=1024)] = 2
     """The number of actors that refresh samples. They share `run.concurrency`, `max_in_flight` and
     the limits per minute."""
     cpus_per_worker: Annotated[float, Field(ge=0, le=1024)] = 1
     """The processors that Ray reserves for each worker; fractions are allowed."""
     resources: dict[str, Annotated[float, Field(gt=0, le=MOST)]] = {}
-    """What else a node must have for a worker, as Ray's resources: `{news: 1}`."""
+    """Further resources that a node must have for each worker, named as in Ray: `{news: 1}`."""
 
 
 _WAIT: Final = re.compile(r"^([1-9]\d{0,3})(m|h|d)$")
@@ -110,11 +110,11 @@ class BatchConfig(Section):
     """The calls sent through the providers' batch APIs, and their time limit."""
 
     models: tuple[str, ...] = ()
-    """The models to ask through batches, roles and targets, as the config spells them. Empty: all
-    whose provider has batches."""
+    """The models of roles and targets whose calls are sent in batches, spelt as in the config.
+    Empty: all models whose provider has a batch API."""
     max_wait: Annotated[str, Field(pattern=_WAIT.pattern)] = "24h"
-    """How long a batch may take (`m`, `h`, `d`). Then it is cancelled, its answers are kept, and
-    the remaining calls are sent without a batch."""
+    """The longest time that a batch may take, in `m`, `h` or `d`. After that, the batch is
+    cancelled, its answers are kept, and the remaining calls are sent without a batch."""
     live_below: Annotated[float, Field(ge=0, le=1)] = 0.01
     """When the remaining calls are fewer than this share of all calls so far, they are sent without
     a batch."""
@@ -122,7 +122,7 @@ class BatchConfig(Section):
     """A model with fewer calls than this waits for the next round, as long as another batch is
     open."""
     files: str | None = None
-    """A folder: batches are written to it as files, which a program of yours answers
+    """A folder to which batches are written as files; a program of yours answers them
     (docs/batches.md). None: batches are sent to the models' endpoints."""
 
     @property
@@ -144,12 +144,12 @@ class RunConfig(Section):
     """The settings of a run."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
-    """The most simultaneous requests to each model without `max_in_flight`. A quarter more samples
-    are open, so that others can make calls while one is between two calls."""
+    """The maximum number of simultaneous requests to each model without `max_in_flight`. The number
+    of samples in progress is a quarter higher, so that some can make calls while others are between
+    two calls."""
     engine: Literal["local", "ray"] = "local"
-    """The engine that runs the processes that refresh samples: this machine, or a Ray cluster
-    (docs/ray.md).
-    """
+    """Where the processes that refresh samples run: on this machine (`local`), or on a Ray cluster
+    (docs/ray.md)."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """The number of processes on this machine that refresh samples (docs/run.md). They share
     `concurrency`, `max_in_flight` and the limits per minute."""
@@ -157,32 +157,32 @@ class RunConfig(Section):
     """The workers of `engine: ray`; they replace `workers`."""
     batch: Annotated[BatchConfig | None, BeforeValidator(_read_batch)] = None
     """`true` or a mapping: calls wait for the providers' batch APIs, at half the list price
-    (docs/batches.md). None: each call is sent at once."""
+    (docs/batches.md). None: each call is sent immediately."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    """The most times that a sample is composed."""
+    """The maximum number of times that the updated text of a sample is composed."""
     pipeline: Pipeline = "full"
     """`full`: every role makes its own call. `lean`: the extractor also rewords, and the replacer
     also writes the text (docs/pipeline.md)."""
     label_batch: Annotated[int, Field(ge=1, le=50)] = 10
     """The number of originals that the label judge labels in one call (docs/pipeline.md)."""
     arms: tuple[Literal["semantic", "updated"], ...] = ("semantic", "updated")
-    """The arms to write beside the original one. `[updated]` saves the calls for rewordings;
-    `detect.pcr` and `on_reject: semantic` need the semantic arm."""
+    """The arms to write in addition to the original one. `[updated]` saves the calls for
+    rewordings; `detect.pcr` and `on_reject: semantic` need the semantic arm."""
     seed: Seed = 7
     """The seed of all random choices. An integer outside 0 to 2^32 - 1 is reduced modulo 2^32."""
     on_reject: Literal["drop", "semantic", "original"] = "drop"
-    """What `updated` contains for a rejected sample: nothing (`drop`), or its semantic or original
-    text. Filled rows are marked by `outcome`, and no score uses them."""
+    """What the updated arm contains for a rejected sample: nothing (`drop`), or its semantic or
+    original text. Filled rows are marked by `outcome`, and no score uses them."""
     store: Literal["sqlite", "postgresql"] = "sqlite"
     """Where the run and its answers are stored: in files, or in the database of
     `COREEVAL_STORE_URL` (docs/postgresql.md)."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
-    """The most that the run may cost, including all its resumes (docs/run.md)."""
+    """The maximum cost of the run, including all its resumes (docs/run.md)."""
     max_usd_per_sample: Annotated[float, Field(gt=0)] | None = None
-    """If the calls of a sample have cost more than this, no other call is sent for it and the
-    sample fails (docs/run.md)."""
+    """If the calls of a sample have cost more than this, no further call is sent for the sample,
+    and it fails (docs/run.md)."""
     allow_unpriced: bool = False
-    """Whether a model without a price may be asked under `budget_usd` or `max_usd_per_sample`; its
+    """Whether a model without a price may be used under `budget_usd` or `max_usd_per_sample`; its
     cost is not counted."""
     prices: str | None = None
     """A file of prices that override the built-in ones (docs/cost.md)."""
@@ -192,8 +192,8 @@ class RunConfig(Section):
     """The time limit of one sample in seconds, after which it fails; waiting in a model's queue
     does not count."""
     control_window: ControlWindow | None = None
-    """`{start: DAY, end: DAY}`: news that all targets may know; a second pass writes the control
-    arm with it (docs/run.md). None: no control arm."""
+    """`{start: DAY, end: DAY}`: the period of news that all targets may know. A second pass writes
+    the control arm with this news (docs/run.md). None: no control arm."""
 
     def resolve(self, at: Callable[[str], str]) -> Self:
         """Return it with absolute paths."""
@@ -233,13 +233,13 @@ class StandaloneRunConfig(Section):
     """The settings for asking targets without a refresh."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
-    """The most simultaneous requests to each model without `max_in_flight`."""
+    """The maximum number of simultaneous requests to each model without `max_in_flight`."""
     seed: Seed = 7
-    """The seed for drawing and modifying items."""
+    """The random seed for drawing and modifying items."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
-    """The most that asking under this config's name may cost, including all earlier costs."""
+    """The maximum total cost of all calls made under this config's name, including earlier ones."""
     allow_unpriced: bool = False
-    """Whether a model without a price may be asked under a budget; its cost is not counted."""
+    """Whether a model without a price may be used under a budget; its cost is not counted."""
     prices: str | None = None
     """A file of prices that override the built-in ones."""
 
@@ -252,7 +252,8 @@ class SafetyConfig(Section):
     self_harm: Policy | None = None
     """Self-harm or suicide."""
     protected_group: Policy | None = None
-    """Hostile words about people of a religion, origin, sex, orientation or disability."""
+    """Hostile words about people because of their religion, origin, sex, orientation or disability.
+    """
     crime_or_accusation: Policy | None = None
     """A crime or an accusation."""
     death_or_illness: Policy | None = None
@@ -276,32 +277,34 @@ class PcrConfig(Section):
     """The settings of PCR, which compares the train split with the test split (CAP)."""
 
     train_split: SplitName | None = None
-    """The split that the other items are drawn from, not the one that is refreshed. None:
-    `dataset.train_split`."""
+    """The train split, from which the items for the comparison are drawn; it must not be the split
+    that is refreshed. None: `dataset.train_split`."""
     samples: Count = 500
-    """The number of train items to draw and reword, at most the number of samples that `--limit`
-    allows."""
+    """The number of train items to draw and reword. It cannot exceed the number of samples that
+    `--limit` allows."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
     """The measure of performance."""
     consistency: Literal["exact", "same_answer", "jaccard"] | None = None
-    """How an item's answer is compared with that to its rewording: `exact` for labels and choices,
-    `same_answer` for answers, `jaccard` for summaries. None: that of the kind of the task."""
+    """How the answer to an item is compared with the answer to its rewording: `exact` for labels
+    and choices, `same_answer` for answers, `jaccard` for summaries. None: the measure for the kind
+    of task."""
     exchangeable_splits: bool = False
-    """`true` vouches that the splits are random parts of one pool (docs/pcr.md)."""
+    """Whether the splits are random parts of one pool; `true` is your assurance that they are
+    (docs/pcr.md)."""
 
 
 class DetectConfig(Section):
     """What is measured after the refresh."""
 
     evaluate: bool = True
-    """Whether to ask the targets about all arms with every template of the task, and to compare the
-    scores (docs/targets.md)."""
+    """Whether to evaluate the targets on all arms with every template of the task, and to compare
+    the scores (docs/targets.md)."""
     pcr: PcrConfig | None = None
-    """Compare the targets' PCR of the train split with that of the test split (docs/pcr.md); `{}`
-    uses the defaults. None: not measured."""
+    """Compares the targets' PCR on the train split with their PCR on the test split (docs/pcr.md);
+    `{}` uses the defaults. None: PCR is not measured."""
     numleak: NumleakConfig | None = None
-    """Ask the targets about dated series, and state whether they remember them (docs/numleak.md).
-    None: not measured."""
+    """Asks the targets about dated series, and reports whether they remember the values
+    (docs/numleak.md). None: memory of series is not measured."""
 
     @property
     def judges(self) -> tuple[ModelConfig, ...]:
@@ -333,7 +336,7 @@ class Config(Section):
     """All settings of a run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
-    """Letters, digits, `.`, `_` and `-`; runs are kept under this name."""
+    """The name under which runs are kept: letters, digits, `.`, `_` and `-`."""
     task: str
     """A built-in task (`emotion`, `irony`, `stance`, `mrpc`, `rte`), or a path that ends in `.yaml`
     (docs/tasks.md)."""
@@ -342,7 +345,7 @@ class Config(Section):
     knowledge: KnowledgeConfig
     """The news."""
     models: ModelsConfig
-    """The model of each role, and the tested models."""
+    """The model for each role, and the models to test."""
     run: RunConfig = RunConfig()
     """The settings of the run."""
     detect: DetectConfig = DetectConfig()
@@ -354,11 +357,11 @@ class Config(Section):
     """A folder whose `*.md` files replace the built-in prompts of the same names (docs/prompts.md).
     """
     schedule: ScheduleConfig | None = None
-    """When `coreeval schedule` refreshes the benchmark: a cron expression or a mapping. It does not
-    affect a run, so it may change while one is unfinished."""
+    """When `coreeval schedule` refreshes the benchmark: a cron expression or a mapping. The
+    schedule does not affect a run, so you may change it while a run is unfinished."""
     telemetry: TelemetryConfig = TelemetryConfig()
-    """Where telemetry of a run is sent (docs/telemetry.md). It does not affect the run, so it may
-    change while one is unfinished: `coreeval resume RUN` applies it."""
+    """Where the telemetry of a run is sent (docs/telemetry.md). This does not affect the run, so
+    you may change it while a run is unfinished: `coreeval resume RUN` applies the change."""
 
     @model_validator(mode="after")
     def _check_batch_models(self) -> Self:
@@ -392,6 +395,6 @@ class Config(Section):
 
     @property
     def pcr_samples(self) -> int:
-        """Return the most train items that PCR draws; 0 if it is not measured, or of no target."""
+        """Return the maximum number of train items that PCR draws; 0 without PCR or targets."""
         asked = self.detect.pcr
         return asked.samples if asked and self.models.targets else 0

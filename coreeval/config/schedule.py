@@ -199,16 +199,15 @@ def check_version_pattern(cron: Cron, pattern: str) -> None:
     wrong = next((version for version in versions if not is_version(version)), None)
     if wrong is not None:
         raise ValueError(
-            f"{pattern!r} gives {wrong!r}, which is not a version: up to 64 letters, digits and . "
-            "_ + -, the first a letter or a digit"
+            f"{pattern!r} gives {wrong!r}, which is not a valid version: a version has up to 64 "
+            "characters (letters, digits and . _ + -) and starts with a letter or a digit"
         )
     if twice := find_version_clash(cron, pattern):
         first, second, version = twice
         raise ValueError(
             f"{pattern!r} gives two times of {cron.expression!r} the same version {version!r}: "
-            f"{first} and {second}; leave it out, or make it more specific (%Y-%m-%d is a day, "
-            "%H%M%z a "
-            "time)"
+            f"{first} and {second}; remove the pattern, or make it more specific (%Y-%m-%d is a "
+            "day, %H%M%z a time)"
         )
 
 
@@ -274,14 +273,15 @@ class HookConfig(Section):
     """A hook: a shell command, or a web address that takes JSON."""
 
     command: Annotated[str, Field(min_length=1)] | None = None
-    """Run by `/bin/sh` in the config's folder, with the event in `COREEVAL_…` variables."""
+    """A command that `/bin/sh` runs in the config's folder; `COREEVAL_…` variables describe the
+    event."""
     webhook_env: VariableName | None = None
-    """Instead of a command: the name of the environment variable with the address that takes
-    JSON."""
+    """Instead of a command: the name of the environment variable with the address of a webhook that
+    accepts JSON."""
     tries: Annotated[int, Field(ge=1, le=10)] = 3
-    """The most tries, with pauses of 1, 2, 4 … seconds."""
+    """The maximum number of tries, with pauses of 1, 2, 4 … seconds between them."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
-    """The longest time for one try, in seconds."""
+    """The time limit for one try, in seconds."""
 
     @model_validator(mode="before")
     @classmethod
@@ -304,11 +304,12 @@ class HooksConfig(Section):
     """The hooks for each event."""
 
     success: tuple[HookConfig, ...] = ()
-    """Run after a release was made."""
+    """Hooks that run after a release has been made."""
     failure: tuple[HookConfig, ...] = ()
-    """Run when a release failed, once for each period and kind of error."""
+    """Hooks that run when a release has failed, once for each period and kind of error."""
     gate: tuple[HookConfig, ...] = ()
-    """Run when a release waits for a review, failed samples or a gate, once for each."""
+    """Hooks that run when a release has to wait because of a review, failed samples or a gate, once
+    for each of these causes."""
 
     @property
     def all(self) -> tuple[HookConfig, ...]:
@@ -320,28 +321,28 @@ class ScheduleConfig(Section):
     """When a benchmark is refreshed: a cron expression, or a mapping with more settings."""
 
     cron: str
-    """Minute, hour, day of month, month and day of week, as in cron: 0 and 7 are Sunday."""
+    """Minute, hour, day of month, month and day of week, as in cron, where 0 and 7 are Sunday."""
     timezone: str = "UTC"
     """The IANA name of the zone in which the times apply, such as `Europe/Berlin`."""
     version: str | None = None
-    """The strftime pattern of a release's version, filled with the due time; one that gives two
-    times the same version is refused. None: the coarsest of `%G.%V`, `%Y-%m-%d` and
-    `%Y-%m-%dT%H%M%z` that distinguishes all times."""
+    """The strftime pattern of a release's version, which is filled with the due time. A pattern
+    that gives two due times the same version is refused. None: the coarsest of `%G.%V`, `%Y-%m-%d`
+    and `%Y-%m-%dT%H%M%z` that distinguishes all times."""
     stale_after: Annotated[str, AfterValidator(lambda stated: str(parse_age(stated)))] | None = None
-    """Reuse samples of the last release whose evidence is younger than this, such as `90d`. None:
-    no samples are reused."""
+    """The maximum age of evidence, such as `90d`: samples of the last release with younger evidence
+    are reused. None: no samples are reused."""
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """The largest share of failed samples that a release may have. Our choice: a release is final,
-    so it should not have gaps from a model outage."""
+    """The largest share of failed samples that a release may have. The default is our choice: a
+    release is final, so it should not have gaps caused by a model outage."""
     require_review: bool = False
-    """Whether a person must review samples that name living persons before the release
+    """Whether a person must review the samples that name living people before a release is made
     (docs/review.md)."""
     gates: Annotated[str, Field(min_length=1)] | None = None
     """A file of gates, relative to the config's folder, or `default` (docs/gates.md). A release
     must pass them before it is made. None: no gates."""
     hooks: HooksConfig = HooksConfig()
-    """The hooks to notify; they run once `coreeval schedule install --accept-hooks` has accepted
-    them (docs/schedule.md)."""
+    """The hooks to notify; they run only after `coreeval schedule install --accept-hooks` has
+    accepted them (docs/schedule.md)."""
 
     @model_validator(mode="before")
     @classmethod

@@ -37,9 +37,9 @@ class ItemModelsConfig(Section):
     """The models that are asked, and the model that paraphrases items."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
-    """The models that are asked; at least one."""
+    """The models to test; at least one is needed."""
     rewriter: ModelConfig | None = None
-    """Writes paraphrases; not needed for other modifications."""
+    """Writes paraphrases; it is not needed for other modifications."""
 
     @model_validator(mode="after")
     def _check_models(self) -> Self:
@@ -53,7 +53,7 @@ class ItemModelsConfig(Section):
             )
         if self.rewriter and self.rewriter.is_rule_based:
             raise ValueError(
-                f"rewriter: only a model writes paraphrases, not {self.rewriter.model}"
+                f"rewriter: only a model can write paraphrases, not {self.rewriter.model}"
             )
         return self
 
@@ -62,36 +62,38 @@ class ItemPcrConfig(Section):
     """The comparison; missing fields default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
-    """The train split. None: the benchmark's; `train` for `jsonl`."""
+    """The train split. None: the benchmark's train split; `train` for `jsonl`."""
     test_split: str | None = None
-    """The test split. None: the benchmark's; `test` for `jsonl`."""
+    """The test split. None: the benchmark's test split; `test` for `jsonl`."""
     samples: Count = 500
-    """The most items of each split that are asked about, drawn by `run.seed`."""
+    """The maximum number of items to draw from each split, at random with the seed `run.seed`."""
     modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
-    """How an item is modified. None: the benchmark's; needed for `jsonl`."""
+    """How an item is modified. None: the usual modification for the benchmark; `jsonl` needs this
+    key."""
     modified: str | None = None
     """A folder of recorded modified items, instead of a modification."""
     floor: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The least similarity of a paraphrase to its item. None: 0.9."""
+    """The minimum similarity of a paraphrase to its item. None: 0.9."""
     answer: Literal["text", "letter"] = "text"
     """What is scored if there are options: the whole answer or the chosen letter."""
     metric: str | None = None
-    """How performance is measured (docs/scoring.md). None: the benchmark's; needed for
-    `jsonl`."""
+    """How performance is measured (docs/scoring.md). None: the usual metric for the benchmark;
+    `jsonl` needs this key."""
     consistency: str | None = None
-    """How consistency is measured (docs/scoring.md). None: the benchmark's; needed for
-    `jsonl`."""
+    """How consistency is measured (docs/scoring.md). None: the usual measure for the benchmark;
+    `jsonl` needs this key."""
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The least cosine similarity at which two answers mean the same. None: 0.95."""
+    """The minimum cosine similarity at which two answers are taken to mean the same. None: 0.95."""
     embeddings: str = "minilm"
     """The embeddings for paraphrases and for cosine consistency. Using a provider needs your
     consent (docs/models.md) and is refused under a budget."""
     alpha: Annotated[float, Field(ge=0)] | None = None
-    """Keeps the ratio finite. None: 0.01; 0.001 for `ectsum`."""
+    """The constant that keeps the ratio finite. None: 0.01, or 0.001 for `ectsum`."""
     scale: Literal["tanh", "linear", "sigmoid"] = "tanh"
     """How a ratio is mapped to the PCR (docs/pcr.md)."""
     exchangeable_splits: bool = False
-    """`true` vouches that the splits are random parts of one pool (docs/pcr.md)."""
+    """Whether the splits are random parts of one pool; `true` is your assurance that they are
+    (docs/pcr.md)."""
 
     @model_validator(mode="after")
     def _check_modification(self) -> Self:
@@ -125,9 +127,9 @@ class ItemConfig(Section):
     dataset: ItemDatasetConfig
     """The items."""
     models: ItemModelsConfig
-    """The models that are asked."""
+    """The models to test, and the model that writes paraphrases."""
     run: StandaloneRunConfig = StandaloneRunConfig()
-    """How they are asked."""
+    """The settings for sending the questions."""
     detect: ItemDetectConfig = ItemDetectConfig()
     """What is measured."""
 
@@ -136,7 +138,7 @@ class SeriesModelsConfig(Section):
     """The models that are asked."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
-    """The models that are asked, and embedded personas as `offline:NAME`."""
+    """The models to test, and embedded personas as `offline:NAME`."""
 
     @model_validator(mode="after")
     def _check_targets(self) -> Self:
@@ -148,7 +150,7 @@ class SeriesDetectConfig(Section):
     """What is measured."""
 
     numleak: NumleakConfig
-    """What is asked."""
+    """The series and the questions."""
 
     def resolve(self, at: Callable[[str], str]) -> "SeriesDetectConfig":
         """Return it with absolute paths."""
@@ -164,9 +166,9 @@ class SeriesConfig(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     """Letters, digits, `.`, `_` and `-`."""
     models: SeriesModelsConfig
-    """The models that are asked."""
+    """The models to test."""
     run: StandaloneRunConfig = StandaloneRunConfig()
-    """How they are asked."""
+    """The settings for sending the questions."""
     detect: SeriesDetectConfig
     """What is measured."""
     cutoffs: str | None = None

@@ -45,10 +45,10 @@ _WORDS: Final = {
     "greater_than_equal": "is too small: it must be at least {ge}",
     "less_than": "is too large: it must be less than {lt}",
     "less_than_equal": "is too large: it must be at most {le}",
-    "too_short": "has too few entries: at least {min_length}",
-    "too_long": "has too many entries: at most {max_length}",
-    "string_too_short": "is too short: at least {min_length} characters",
-    "string_too_long": "is too long: at most {max_length} characters",
+    "too_short": "has too few entries: it needs at least {min_length}",
+    "too_long": "has too many entries: it may have at most {max_length}",
+    "string_too_short": "is too short: it needs at least {min_length} characters",
+    "string_too_long": "is too long: it may have at most {max_length} characters",
 }
 """Descriptions of pydantic's error types, worded to follow the value."""
 

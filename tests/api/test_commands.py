@@ -78,7 +78,7 @@ def test_answers_are_counted_exported_and_deleted(
     with pytest.raises(UsageError, match="no call store found"):
         coreeval.export_calls("openai:one", out="b.jsonl", run=run, workspace="nowhere")
     other = coreeval.refresh(shell.config(), limit=1)
-    with pytest.raises(UsageError, match="there is no answer of"):
+    with pytest.raises(UsageError, match="there is no answer from"):
         coreeval.export_calls("openai:one", out="b.jsonl", run=other)
     assert coreeval.delete_run(other) == ()
 
@@ -280,9 +280,9 @@ async def test_prompts_are_listed_and_shown(shell: Shell) -> None:
         coreeval.try_prompt(config, role="extractor")
     with pytest.raises(UsageError, match="cannot be used together"):
         coreeval.try_prompt(config, role="extractor", samples=["a"], limit=2)
-    with pytest.raises(UsageError, match="which task"):
+    with pytest.raises(UsageError, match="no task was chosen"):
         coreeval.render_prompt("composer")
-    with pytest.raises(UsageError, match="the task comes from"):
+    with pytest.raises(UsageError, match="the config or the run defines"):
         coreeval.render_prompt("composer", task="emotion", config=config)
 
 
@@ -430,7 +430,7 @@ def test_a_class_is_checked_against_its_protocol(shell: Shell, half: str) -> Non
     assert (row["group"], row["problem"]) == ("exports", None)
     assert found.summary == "1 plugin"
     said = shell("plugins", "--check", f"{half}:Reader")
-    assert said.code == 2 and "is not usable for formats: it lacks" in said.out
+    assert said.code == 2 and "cannot be used for formats: it lacks" in said.out
     assert "formats  plugin:half_made:Reader  half_made:Reader  the plugin" in said.out
     assert (
         coreeval.list_plugins(f"{half}:Reader", check=True).summary

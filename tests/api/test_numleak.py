@@ -68,7 +68,9 @@ def test_values_in_any_form_give_the_same_verdict(about: Series, kind: str) -> N
     assert row["within_tolerance"] == row["pearson_r"] == row["parse_rate"] == 1.0
     assert row["parse_rate_low"] > 0.9 and row["tolerance"] == 0.25  # type: ignore[operator]
     assert len(found.bad_rows) == 0
-    assert read_document(found)["series"][0]["notes"][0].startswith("monthly is inferred")
+    assert read_document(found)["series"][0]["notes"][0].startswith(
+        "the frequency (monthly) is inferred"
+    )
 
 
 def test_recorded_answers_get_the_document_of_the_command(shell: Shell) -> None:
@@ -177,12 +179,12 @@ def test_bad_rows_are_counted_and_shown(about: Series) -> None:
     reasons = found.bad_rows["reason"]
     assert reasons[0] == "response is missing" and str(reasons[1]).startswith("duplicate question")
     assert set(reasons[2:]) == {
-        "2000-02 has different values",
-        "'soon' is not a date of a monthly series",
+        "2000-02 has more than one value",
+        "'soon' is not a date that fits a monthly series",
         "the value is missing",
         "the value 'y' is not a number",
     }
-    assert len(found.bad_rows) == 7 and "7 bad rows are left out" in found.summary
+    assert len(found.bad_rows) == 7 and "7 bad rows are skipped" in found.summary
     assert read_document(found)["bad_rows"][0]["line"] == 61
 
 
@@ -209,7 +211,9 @@ def test_the_frequency_follows_from_the_dates(days: list[str], frequency: str) -
     found = numleak(rows, values, draws=DRAWS)
     [row] = found.table
     assert (row["n"], row["parsed"]) == (60, 60)
-    assert f"{frequency} is inferred" in read_document(found)["series"][0]["notes"][0]
+    assert (
+        f"the frequency ({frequency}) is inferred" in read_document(found)["series"][0]["notes"][0]
+    )
 
 
 def test_terms_are_taken_as_given(about: Series) -> None:
@@ -283,5 +287,5 @@ def test_what_cannot_be_used_is_told(about: Series, changes: dict[str, object], 
 
 
 def test_rows_that_are_no_answers_are_an_error() -> None:
-    with pytest.raises(DatasetError, match="none of its 1 lines is an answer"):
+    with pytest.raises(DatasetError, match="the file has 1 line, but none is an answer"):
         numleak([{"month": "2000-01", "said": "1"}], {"2000-01": 1.0, "2000-02": 2.0})

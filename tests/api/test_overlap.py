@@ -61,7 +61,7 @@ def test_bad_rows_are_counted_and_shown() -> None:
     assert found.bad_rows["reason"] == ("text is missing", "text is not a text", "text is empty")
     assert set(found.bad_rows["source"]) == {"<a>"} and found.bad_rows["row"] == (2, 3, 4)
     assert "1 of 1 items of <a> are repeated" in repr(found)
-    assert "3 bad rows are left out, the first: row 2: text is missing" in repr(found)
+    assert "3 bad rows are skipped; the first is row 2: text is missing" in repr(found)
 
 
 def test_texts_of_others_are_escaped_in_a_notebook() -> None:

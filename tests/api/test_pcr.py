@@ -107,7 +107,7 @@ def test_it_says_what_came_out() -> None:
     assert found.bad_rows.to_dicts() == [
         {"source": "<pairs>", "row": 241, "reason": "id is missing", "text": '{"split": "train"}'}
     ]
-    assert "1 bad row is left out, the first: row 241: id is missing" in repr(found)
+    assert "1 bad row is skipped; the first is row 241: id is missing" in repr(found)
     assert "difficulty or memory" in repr(found) and "<table" in found._repr_html_()
 
 

@@ -31,7 +31,7 @@ def test_sheets_out_and_what_to_do_with_them(shell: Shell, run: Made) -> None:
     assert said.code == 0
     for words in (
         "5 texts for 3 raters: 2 original, 1 semantic, 2 updated",
-        "50 texts per arm were requested, but each sample is shown in one arm only and just",
+        "50 texts per arm were requested, but each sample is shown in one arm only, and",
         "for raters: out/for-raters",
         "keep:       out/key.json",
         "then:       coreeval annotate score run out",
@@ -101,7 +101,7 @@ def test_other_forms(shell: Shell, run: Made, form: str) -> None:
         (["export", "run"], "Missing option '--out'"),
         (["score", "run"], "Missing argument"),
         (["score", "run", "none.csv"], "does not exist"),
-        (["score", "run", "run"], "no sheets found here"),
+        (["score", "run", "run"], "no sheets were found"),
     ],
 )
 def test_mistakes_are_one_message(shell: Shell, run: Made, arguments: list[str], told: str) -> None:

@@ -135,7 +135,7 @@ def test_bad_answers_and_damaged_rows_are_told(shell: Shell, folder: Path) -> No
     ]
     said = shell("calls", "stats").out
     assert "damaged rows in the call store: 1;" in said
-    assert "0.2500 USD for requests with unknown outcome" in said
+    assert "0.2500 USD for requests with an unknown outcome" in said
 
 
 def test_another_workspace_can_be_named(

@@ -43,7 +43,7 @@ def test_a_run_goes_into_a_file_and_out_again(shell: Shell, finished: Path) -> N
 
 def test_the_words_say_what_may_be_passed_on(shell: Shell, finished: Path) -> None:
     said = shell("cassette", "export", finished, "--out", "a").out
-    assert "texts:   left out" in said and "--dataset PATH" in said and "TweetEval" in said
+    assert "texts:   not included" in said and "--dataset PATH" in said and "TweetEval" in said
     kept = shell("cassette", "export", finished, "--out", "a", "--texts").out
     assert (
         "texts:   included, although their licence forbids sharing them; omit" in kept
@@ -81,8 +81,8 @@ def test_a_difference_is_an_exit_code_and_a_place(shell: Shell, made: Path) -> N
     said = shell("cassette", "replay", "c", "--out", "d")
     assert said.code == 1
     assert "DIFFERS" in said.out and "bytes DIFFER" in said.out
-    assert "first in row 1, emotion/test/" in said.out
-    assert "made with pyarrow 1.0, here" in said.out
+    assert "first difference in row 1, emotion/test/" in said.out
+    assert "recorded with pyarrow 1.0, replayed with" in said.out
 
 
 def test_a_sample_that_is_none_of_the_task_is_refused(shell: Shell, made: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_key_that_is_like_none_lists_what_there_is(shell: Shell) -> None:
         ("name", "../up", ["name"]),
         ("knowledge.window.start", "yesterday", ["knowledge.window.start"]),
         ("knowledge.min_precision", "exakt", ["knowledge.min_precision", "'exact'"]),
-        ("models.composer", "spacy", ["spacy is an extractor only", "models.extractor"]),
+        ("models.composer", "spacy", ["spacy can only be an extractor", "models.extractor"]),
         ("models.targets", ["offline:classifier"] * 2, ["more than once"]),
     ],
 )

@@ -26,7 +26,7 @@ def test_a_recorded_run_is_repeated_to_the_byte(shell: Shell, kind: RecordedKind
     said = shell("demo", "--kind", kind, "--dir", "demo")
     assert said.code == 0, said.out
     assert said.out.count("identical bytes") == len(RECORDED[kind])
-    assert "played by rules" not in said.out
+    assert "rules played" not in said.out
     tail = said.out.partition("Where to look:\n")[2]
     runs = re.findall(r"coreeval trace (\S+)\n", tail)
     assert len(runs) == len(RECORDED[kind])

@@ -78,11 +78,11 @@ def test_words_say_what_the_numbers_are_and_why(shell: Shell, clean: Path) -> No
     assert said.code == 0
     assert "train           100     100             0.4000" in said.out
     words = " ".join(said.out.split())
-    assert "inconclusive: from test to train performance changes by +0.0 (" in words
-    assert "25% of it (15.0 points) in" in words
+    assert "inconclusive: from test to train, performance changes by +0.0 (" in words
+    assert "25% of the split (15.0 points) in" in words
     assert "PCR(train) - PCR(test) +0.0000" in said.out
     assert "baseline, discrepancy:" in said.out
-    assert "alpha 0.01, tanh; percentile intervals of 500 draws, seed 0" in said.out
+    assert "alpha 0.01, tanh; percentile intervals from 500 draws, seed 0" in said.out
 
 
 def test_bad_lines_are_counted_and_shown_and_the_rest_goes_on(shell: Shell, clean: Path) -> None:
@@ -91,9 +91,9 @@ def test_bad_lines_are_counted_and_shown_and_the_rest_goes_on(shell: Shell, clea
     clean.write_bytes("\n".join([*lines, *wrong, *wrong[:2]]).encode() + b"\n\xff\n")
     said = detect(shell, "--pairs", clean)
     assert said.code == 0
-    assert "clean.jsonl: 200 pairs; 7 bad lines are left out" in said.out
+    assert "clean.jsonl: 200 pairs; 7 bad lines are skipped" in said.out
     assert "bad line 201: the id '0' occurs twice in 'train', first in line 1" in said.out
-    assert "and 2 more, all of them with --json" in said.out
+    assert "and 2 more; --json lists them all" in said.out
     rows = detect(shell, "--pairs", clean, "--json").document["bad_rows"]
     assert [row["line"] for row in rows] == [*range(201, 208)]
     assert rows[-1]["reason"] == "the line is not UTF-8"
@@ -255,8 +255,7 @@ def test_references_of_other_items_are_refused(shell: Shell) -> None:
     assert "other shares 0 items of train with models" in said.error["message"]
     twice = detect(shell, "--pairs", pairs, "--reference", pairs, "--json")
     assert (
-        twice.code == 2
-        and "is given both as a model to compare and as a reference" in twice.error["message"]
+        twice.code == 2 and "is both a model to compare and a reference" in twice.error["message"]
     )
 
 

@@ -59,13 +59,14 @@ def test_words_say_the_verdict_and_why(shell: Shell, answers: Path) -> None:
     assert said.code == 0
     lines = said.out.splitlines()
     assert "-- a knower, tides -" in lines[0], "a name stays on its line"
-    assert "the Halcyon tide index: 60 questions for a value on 60 dates (60 parsed);" in said.out
-    assert "\nmemorized: 100% (" in said.out and "r with the published values is 1.00" in said.out
+    assert "the Halcyon tide index: 60 questions about values on 60 dates (60 parsed);" in said.out
+    assert "\nmemorized: 100% (" in said.out
+    assert "The correlation r with the published values is 1.00" in said.out
     assert "chance: r, answers shuffled among all dates" in said.out
-    assert "refusing: It refused 60 of 60 questions" in said.out
+    assert "refusing: The model refused 60 of 60 questions" in said.out
     table = [line.split()[-1] for line in lines if line.startswith(("a knower ", "b ", "c "))]
     assert table == ["memorized", "fabricating", "refusing"]
-    assert "100 draws and permutations, seed 0." in lines[-1]
+    assert " ".join(said.out.split()).endswith("100 draws and permutations, seed 0.")
 
 
 def test_pictures_and_the_page(shell: Shell, answers: Path) -> None:
@@ -85,17 +86,17 @@ def test_bad_lines_and_what_is_outside_are_shown(shell: Shell, answers: Path) ->
         file.write(f"{json.dumps(strange)}\nno json\n" + "{}\n" * 6)
     said = detect(shell, "--responses", answers, "--series", "tides.yaml")
     assert said.code == 0
-    assert "7 bad lines are left out\n" in said.out and "and 2 more, all of them" in said.out
+    assert "7 bad lines are skipped\n" in said.out and "and 2 more; --json" in said.out
     assert "bad line 212 of said.jsonl: not JSON" in said.out
-    assert "1 answers are left out\n" in said.out
-    assert "value, 1850-01: tides has no value for 1850-01 (it goes from 1970-01" in said.out
+    assert "1 answers are excluded\n" in said.out
+    assert "value, 1850-01: tides has no value for 1850-01 (its dates are 1970-01" in said.out
 
 
 def test_the_truth_beside_the_answers_is_enough(shell: Shell, about: Series) -> None:
     path = write(shell.folder / "said.jsonl", with_truth(knows("a", about), about))
     (one,) = detect(shell, "--responses", path, "--json").document["series"]
     assert one["n"] == 60 and one["pearson_r"]["estimate"] == pytest.approx(1)
-    assert "tides has no definition: monthly" in one["notes"][0]
+    assert "tides has no definition: its frequency is assumed to be monthly" in one["notes"][0]
     bare = write(shell.folder / "bare.jsonl", knows("a", about))
     said = detect(shell, "--responses", bare, "--json")
     assert said.code == 2 and "the series 'tides' is unknown" in said.error["message"]
@@ -137,7 +138,7 @@ def test_a_file_may_hold_the_values(shell: Shell, answers: Path) -> None:
         "'=x' is not of the form NAME=FILE": ("--responses", "said.jsonl", "--series", "=x"),
         "there is no built-in series 'tidse'": ("--responses", "said.jsonl", "--series", "tidse"),
         "'soon' is not a date": ("--responses", "said.jsonl", "--cutoff", "soon"),
-        "'z' has no answers in the files": ("--responses", "said.jsonl", "--cutoff", "z=2020-01"),
+        "contain no answers of 'z'": ("--responses", "said.jsonl", "--cutoff", "z=2020-01"),
         "'2015' is not of the form START:END": ("--backtest", "2015"),
         "--series is missing": ("--backtest", "2015:2016", "--model", "offline:memorizing"),
         "--model is missing": ("--backtest", "2015:2016", "--series", "tides.yaml"),
@@ -268,8 +269,8 @@ def test_words_say_what_is_shown_and_no_more(shell: Shell, scored: Path) -> None
     ) in out
     assert "the true value is the most probable of" in out
     assert "if not first" in out
-    assert "1 dates or candidates are left out" in out and "1999: no candidate is called" in out
-    assert "1 bad lines are left out" in out and "1 lines of another type are skipped" in out
+    assert "1 dates or candidates are excluded" in out and "1999: no candidate is called" in out
+    assert "1 bad lines are skipped" in out and "skipped lines of another type: 1" in out
     assert "\x1b" not in out
 
 

@@ -42,7 +42,7 @@ def test_words_show_hits_in_two_columns(shell: Shell) -> None:
     items(shell, "b.jsonl", QUESTION.replace("year", "quarter"), CHINESE.replace("总", ""), "")
     out = overlap(shell, "a.jsonl", "b.jsonl").out
     assert "A  a.jsonl: 2 items, 2 of them repeated (100.0%)" in out
-    assert "left out: b.jsonl, line 3: input is empty" in out
+    assert "skipped: b.jsonl, line 3: input is empty" in out
     assert (
         "hits: 0 exact, 0 normalised, 2 near, 0 contained, 0 template (near: resemblance 0.4" in out
     )
@@ -75,4 +75,4 @@ def test_a_threshold_below_chance_is_refused(shell: Shell) -> None:
 
 def test_a_benchmark_against_itself_is_refused(shell: Shell) -> None:
     said = overlap(shell, "a.jsonl", "a.jsonl", "--json")
-    assert said.code == 2 and "leave out B to find duplicates within A" in said.error["hint"]
+    assert said.code == 2 and "omit B to find duplicates within A" in said.error["hint"]

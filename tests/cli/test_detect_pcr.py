@@ -229,7 +229,7 @@ def test_what_cannot_be_modified_is_left_out_and_counted(
     reason = {"an option refers to others by position": 1}
     assert one["asked"]["splits"]["train"]["left_out"] == reason
     assert one["splits"]["train"]["n"] == ITEMS
-    assert "1 item left out: an option refers to others by position" in " ".join(
+    assert "1 item skipped: an option refers to others by position" in " ".join(
         ask(shell, config).out.split()
     )
 
@@ -385,7 +385,11 @@ def test_recorded_modified_items_take_the_place_of_a_modification(
             ["offline:clean"],
             ("offline:clean cannot be tested on items", "evaluate RUN"),
         ),
-        ("models.targets", ["openai:x", "openai:x"], ("targets has 'openai:x' more than once",)),
+        (
+            "models.targets",
+            ["openai:x", "openai:x"],
+            ("targets contains 'openai:x' more than once",),
+        ),
         ("task", "emotion", ("this config is for a run", "coreeval refresh")),
     ],
 )
@@ -431,4 +435,4 @@ def test_options_that_would_be_passed_over_are_refused(
 
 def test_options_of_asking_are_refused_with_pairs(shell: Shell) -> None:
     said = shell("detect", "pcr", "--pairs", "x.jsonl", "--dry-run")
-    assert said.code == 2 and "--dry-run only applies when testing targets" in said.err
+    assert said.code == 2 and "--dry-run applies only when targets are tested" in said.err

@@ -467,7 +467,7 @@ def test_a_preview_says_what_it_spent(shell: Shell, served: Path, server: LLMSer
     said = shell("estimate", served, "--preview", "3", "--limit", "12")
     assert said.code == 0
     assert f"preview: 3 samples refreshed, {len(server.requests)} calls for 0." in said.out
-    assert "the following is for the other 9 samples" in said.out
+    assert "the figures below are for the other 9 samples" in said.out
     assert "nothing was spent" not in said.out
     assert said.out.endswith("--limit 12\n")
     again = shell("estimate", served, "--preview", "3", "--limit", "12")

@@ -100,7 +100,7 @@ def test_without_a_file_the_default_gates_hold_and_can_be_printed(
     ("arguments", "code", "kind", "message"),
     [
         (["nowhere"], 2, "release", "no release or run 'nowhere'"),
-        ([], 2, "usage", "which release?"),
+        ([], 2, "usage", "no release was named"),
         (["RELEASE", "--config", "nowhere.yaml"], 2, "config", "config file not found"),
         (["RELEASE", "--config", "bad.yaml"], 2, "config", "unknown key 'gates.aceptance'"),
         (["RELEASE", "--report", "nowhere.json"], 2, "run_state", "report not found"),

@@ -47,7 +47,7 @@ def test_sync_says_what_came_in(shell: Shell, news: Path) -> None:
     assert "sync 4/4: articles 11" in said.err
     again = shell("gdelt", "sync", "--from", news, "--store", "s")
     assert "done: 0 files, 0 rows, 0 articles" in again.out
-    assert "known files         4   read before, not read again" in again.out
+    assert "known files         4   already read, so skipped" in again.out
 
 
 def test_the_store_is_in_the_workspace(shell: Shell, news: Path) -> None:
@@ -173,7 +173,7 @@ def test_wrong_commands(shell: Shell, message: str, options: tuple[str, ...]) ->
 def test_coverage_of_no_store(shell: Shell, news: Path) -> None:
     for place in ("nowhere", str(news)):
         said = shell("gdelt", "coverage", "--store", place)
-        assert said.code == 2 and "no news store found here" in said.err
+        assert said.code == 2 and "this folder contains no news store" in said.err
 
 
 def test_the_help_says_what_feeds_cost(shell: Shell) -> None:
@@ -247,7 +247,7 @@ def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_pat
     )
     for said in (shop(*query, "s"), shop("gdelt", "coverage", "--store", "s")):
         assert said.code == 0
-        assert "1 article in the news store is not searchable yet: run the same" in said.err
+        assert "1 article in the news store is not searchable yet: unless a sync" in said.err
     sync_folder(tmp_path / "other", news)
     refused = shop(*query, tmp_path / "other")
     assert refused.code == 2
@@ -271,7 +271,7 @@ def test_what_tells_a_name_apart_can_be_given(shop: Shell) -> None:
         "ends (2026-06-01) before it begins": ("--start", "2026-07-01", "--end", "2026-06-01"),
         "'soon' is not a date": ("--start", "soon", "--end", "2026-06-01"),
         "'sure' is not a precision": (*JUNE, "--min-precision", "sure"),
-        "no news store found here": (*JUNE, "--store", "nowhere"),
+        "this folder contains no news store": (*JUNE, "--store", "nowhere"),
     }.items(),
 )
 def test_wrong_queries(shop: Shell, message: str, options: tuple[str, ...]) -> None:

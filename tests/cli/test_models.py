@@ -99,7 +99,10 @@ def test_a_model_that_can_be_used(shell: Shell, urls: dict[str, str]) -> None:
     said = shell("models", "check", config)
     assert said.code == 0
     assert "every role, target" in said.out and "every model can be used" in said.out
-    assert "1 in, 2 out, USD per million tokens (config); cutoff: unknown; released" in said.out
+    assert (
+        "price in USD per million tokens: 1 in, 2 out (config); cutoff: unknown; released"
+        in said.out
+    )
     assert "the check: 3 answers for 0.000" in said.out
     document = shell("models", "check", config, "--json").document
     assert document["ok"] and document["cost"]["usd"] > 0

@@ -332,7 +332,7 @@ def test_the_keys_are_the_documented_ones(shell: Shell, served: Path) -> None:
     [
         (["show", "compser", "--task", "rte"], "no role 'compser'", "did you mean 'composer'?"),
         (["show", "composer", "--task", "emotoin"], "no built-in task", "did you mean 'emotion'?"),
-        (["show", "composer"], "which task?", "--task T"),
+        (["show", "composer"], "no task was chosen", "--task T"),
         (["show", "composer", "--task", "own.yaml"], "task file not found", "built in"),
         (
             ["show", "extractor", "--task", "irony", "--sample", "irony/tset/3"],
@@ -381,7 +381,7 @@ def test_a_text_that_leaves_the_rewriter_nothing_to_do(shell: Shell) -> None:
     config = shell.config({"dataset": data})
     said = shell("prompts", "show", "rewriter", "--config", config)
     assert said.code == 2
-    assert "with rules, the role is not asked: nearly every word is" in said.err
+    assert "with rules, the role is not called: nearly every word is" in said.err
 
 
 def test_a_run_of_another_task(shell: Shell, run: Path) -> None:

@@ -47,7 +47,7 @@ def test_words_and_document_agree(shell: Shell) -> None:
     assert said.code == 0
     assert said.out.startswith("complete: 2 samples\n")
     assert "coreeval trace r\n" in said.out
-    assert "offline: every role played by rules" in said.out
+    assert "offline: rules played every role" in said.out
     before, _, after = said.err.partition("plan\n")
     assert "the offline roles are a demonstration: they rewrote 7 of 300 real tweets" in before
     assert "of 2 samples mention something that this news is about" in before and after
@@ -95,7 +95,7 @@ def test_a_run_that_accepted_nothing_says_why(finished: Path) -> None:
     for ended, expected in ENDED.items():
         said = explain(**{ended: 3, "rejected_form": 1}, accepted=0)
         assert said and said.startswith(
-            f"nothing was accepted: 3 of 4 samples ended with {ended}, "
+            f"no sample was accepted: 3 of 4 samples ended as {ended}: "
         )
         assert re.search(expected, said) and said.endswith(f" --outcome {ended}")
     assert explain(no_knowledge=3, accepted=1) is None
@@ -326,10 +326,10 @@ def test_a_part_of_the_benchmark_is_chosen_by_seed_labels_and_ids(shell: Shell) 
         ("--ids", "gone.txt"): ("file of ids", "gone.txt"),
         ("--label", "jyo"): ("'jyo'", "did you mean 'joy'?"),
         ("--sample", "random"): (
-            "--sample chooses the samples for --limit, but --limit is missing",
+            "--sample requires --limit, but --limit is missing",
             "--limit N",
         ),
-        ("--limit", "2", "--sample", "randm"): ("'randm' is not an order", "'random'"),
+        ("--limit", "2", "--sample", "randm"): ("'randm' is not a valid order", "'random'"),
     }.items():
         said = shell("refresh", config, *options, "--run-dir", "x")
         assert said.code == 2 and all(part in said.err for part in parts), said.err

@@ -136,7 +136,7 @@ def test_only_a_run_that_nobody_works_on_is_deleted(here: Workspace, shell: Shel
     run = here.runs / "other" / STARTS[0]
     with FileLock(run / "run.lock"):
         said = shell("runs", "delete", "other", "--yes")
-    assert said.code != 0 and "the run is running" in said.err
+    assert said.code != 0 and "the run is still in progress" in said.err
     assert run.exists()
     said = shell("runs", "delete", "other")  # nobody can be asked
     assert said.code == 2 and "needs confirmation" in said.err

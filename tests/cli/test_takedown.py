@@ -562,7 +562,7 @@ def test_new_runs_and_releases_respect_the_list_of_the_workspace(
 
 def test_the_words_of_a_person(folder: Path, shell: Shell) -> None:
     said = shell("takedown", NAME, "--yes").out
-    assert "taken out: Taco Bell" in said
+    assert "removed: Taco Bell" in said
     assert "coreeval resume" in said
     assert "on the list: .coreeval/takedown.txt" in said
     nobody = shell("takedown", "Nobody Atall", "--yes").out

@@ -45,7 +45,7 @@ def test_the_story_of_one(shell: Shell, finished: Path) -> None:
     assert "    source: 202" in words
     assert story["result"]["facts"][0]["evidence_id"] in story["evidence"]
     assert "https://" in words
-    assert "played by rules" in words
+    assert "rules played" in words
     for step in story["steps"]:
         assert f"\n{step['node']} " in words
 
@@ -82,7 +82,7 @@ def test_the_list_is_filtered_sorted_and_paged(shell: Shell, finished: Path) -> 
     assert ids("--outcome", "pending") == []
     part = shell("trace", finished, "--limit", "2")
     assert "1 to 2 of 5; next page: --offset 2" in part.out
-    assert "there are only 5" in shell("trace", finished, "--offset", "9").out
+    assert "the list has only 5 samples" in shell("trace", finished, "--offset", "9").out
 
 
 def test_filters_that_cannot_be_meant(shell: Shell, finished: Path) -> None:

@@ -36,7 +36,7 @@ def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
         held = shell("validate", shell.config(changes))
     assert "all checks passed; next: coreeval refresh trial.yaml --limit 20 " in held.out
     assert re.search(
-        r"\n    \d+ articles on \d+ days of the window \(local\); 4,972 more are left out, because "
+        r"\n    \d+ articles on \d+ days of the window \(local\); 4,972 more are excluded, because "
         "their publication time is less certain than knowledge.min_precision: ",
         held.out,
     )
@@ -88,7 +88,7 @@ def test_an_automatic_start_says_what_it_rests_on(shell: Shell) -> None:
     assert said.code == 0
     assert "news from 2025-09-01 to 2026-10-01 (end excluded)" in said.out
     assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in said.out
-    assert "openai:gpt-5: all news in the window is after its release, 2025-08-07 (rep" in said.out
+    assert "gpt-5: all news in the window was published after its release, 2025-08-07" in said.out
     assert "offline:classifier: all" not in said.out
     estimated = shell("estimate", shell.config(changes)).out
     assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in estimated
@@ -122,7 +122,7 @@ def test_a_few_bad_rows_are_pointed_at_and_most_rows_may_not_be_bad(shell: Shell
     dataset = {"format": "jsonl", "path": str(shell.write("rows.jsonl", good + bad))}
     said = shell("validate", shell.config({"dataset": dataset}))
     assert said.code == 0
-    assert "warning: bad rows: 1; a run uses the others" in said.out
+    assert "warning: bad rows: 1; a run uses only the other rows" in said.out
     assert "ready to run; warnings: " in said.out
     shell.write("rows.jsonl", good + 2 * bad)
     said = shell("validate", shell.config({"dataset": dataset}))
@@ -230,7 +230,7 @@ def test_where_a_provider_of_embeddings_gets_texts_is_told_and_asked(
     assert "texts without a key to http://models.example:11434" in said.out
     refused = shell("refresh", config, "--limit", "2")
     assert refused.code == 2
-    assert "this would send texts without a key to http://models.example:11434" in refused.err
+    assert "CoreEval would send texts without a key to http://models.example:11434" in refused.err
 
 
 def test_a_budget_refuses_embeddings_that_it_cannot_count(shell: Shell) -> None:

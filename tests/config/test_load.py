@@ -97,7 +97,7 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"models": {"default": "spacy"}}, "spacy is an extractor only"),
+        ({"models": {"default": "spacy"}}, "spacy can only be an extractor"),
         ({"models": {"default": "offline:x"}}, "takes 'offline' without a name"),
         (
             {"models": {"default": {"model": "openai:m", "extra": {"x": [float("nan")]}}}},
@@ -416,7 +416,7 @@ def test_no_config_takes_infinity() -> None:
 @pytest.mark.parametrize("key", ["split", "train_split"])
 def test_a_split_is_a_name_and_never_a_path(tmp_path: Path, key: str, name: str) -> None:
     config = written(tmp_path, {**BASE, "dataset": {**BASE["dataset"], key: name}})
-    with pytest.raises(ConfigError, match="a split is named by letters") as caught:
+    with pytest.raises(ConfigError, match="the name of a split has at most") as caught:
         load_config(config)
     assert f"dataset.{key}" in str(caught.value)
 

@@ -42,8 +42,9 @@ def test_every_key_of_a_config_is_explained_by_its_model() -> None:
 def test_defaults_values_and_bounds_are_those_of_the_model() -> None:
     rows = config.list_keys("RunConfig")
     assert (
-        "| `max_attempts` | `3` | The most times that a sample is composed. From 1 to 10. |" in rows
-    )
+        "| `max_attempts` | `3` | The maximum number of times that the updated text of a sample is "
+        "composed. From 1 to 10. |"
+    ) in rows
     assert re.search(r"\| `store` \| `sqlite` \| .* Values: `sqlite` or `postgresql`\. \|", rows)
     assert "| `arms` | `[semantic, updated]` |" in rows
     assert "| `minor` | `neutral_only` | A particular child. |" in config.list_keys("SafetyConfig")

@@ -63,7 +63,7 @@ def test_roles_are_asked_in_batches_and_a_target_without_them_live_in_the_same_r
         models={"default": role, "targets": [target]}, run=IN_BATCHES, detect={"evaluate": True}
     )
     notes = finish(lab)
-    assert [note for note in notes if "it is sent individually, at full price" in note]
+    assert [note for note in notes if "calls are sent individually, at full price" in note]
     mine, theirs = lab.results(), undisturbed.results
     assert mine == {
         name: theirs[name].model_copy(update={"freshness": one.freshness})  # has the target's dates
@@ -91,15 +91,16 @@ def test_status_and_the_page_of_a_run_show_what_it_waits_for(
     reserved = lab.manifest.cost.unknown_usd
     text, page = shell("status", root).out, words_of(client.get(f"/run/{key}").text)
     assert ", waiting since 20" in text and "waiting since 20" in page
-    assert f"{reserved:.4g} of 50 USD, of which {reserved:.4g} reserved for calls" in text
-    assert "batches: 1 open with 3 calls, 0 ended" in text and "1 open with 3 calls" in page
+    assert f"{reserved:.4g} of 50 USD, of which {reserved:.4g} USD is reserved for calls" in text
+    assert "batches: 1 open (3 calls), 0 ended" in text
+    assert "1 batch is open with 3 calls." in page
     assert "openai:scripted: 0 of 3 calls done, validating" in text
 
     finish_waiting(lab)
     text, page = shell("status", root).out, words_of(client.get(f"/run/{key}").text)
     ended = len(lab.server.batches)
-    assert ", ended 20" in text and f"batches: {ended} ended, saved 0." in text
-    assert "reserved" not in text and "None open;" in page
+    assert ", ended 20" in text and f"batches: {ended} ended; saved so far: 0." in text
+    assert "reserved" not in text and "No batch is open." in page
 
 
 def finish_waiting(lab: Lab) -> None:

@@ -220,7 +220,9 @@ def test_the_command_shows_scores_and_their_intervals(
     assert document["arms"]["targets"][0]["all_samples"]["arms"][0]["macro_f1"]["n"] == SAMPLES
     assert cli.main(["evaluate", where]) == 0
     said = capsys.readouterr().out
-    assert "differences, on the n samples that both arms have\n  original -> " in said
+    assert (
+        "differences between arms, on the n samples that are in both arms\n  original -> " in said
+    )
     assert "original -> semantic" in said and "95 % interval" in said
     assert said.index("arms:    ") < said.index("macro-F1"), "comparability stands before scores"
     assert cli.main(["evaluate", where, "--dry-run"]) == 0

@@ -67,6 +67,6 @@ def test_without_a_semantic_arm_nobody_is_said_to_have_reworded(
     assert "only a semantic arm" in own.files.report_html.read_text()
     of_run = ["--run", str(own.files.root), "--sample", "emotion/test/1"]
     assert main(["prompts", "show", "label_judge", *of_run]) == 0
-    assert "it asked about several texts in one call" in " ".join(capsys.readouterr().out.split())
+    assert "one call was about several texts" in " ".join(capsys.readouterr().out.split())
     assert main(["prompts", "show", "rewriter", *of_run]) == 2
-    assert "the run did not ask the rewriter" in capsys.readouterr().err
+    assert "the run did not call the rewriter" in capsys.readouterr().err

@@ -91,7 +91,8 @@ def test_dates_are_spread_over_the_first_drawing_and_a_shortage_is_told() -> Non
     many = add_attacks(plain, ABOUT.definition, armoury(), dates=40)
     assert (
         many.notes[-1]
-        == "defences are tried on 30 dates, not 40, because no others are asked about"
+        == "defences are tried on 30 dates instead of 40, because the model is not asked about "
+        "other dates"
     )
     assert not few.notes
 
@@ -132,8 +133,8 @@ def test_a_file_without_words_is_named(tmp_path: Path, written: str | None, said
         ({"names": []}, "at least 1 item"),
         ({"suffixes": ["beg"]}, "suffixes: there is no built-in 'beg'"),
         ({"utility": True}, "utility needs a judge"),
-        ({"second_judge": "openai:b"}, "a judge before it"),
-        ({"judge": "offline:nobody"}, "'offline:nobody' is not a judge"),
+        ({"second_judge": "openai:b"}, "needs a first judge"),
+        ({"judge": "offline:nobody"}, "'offline:nobody' cannot be a judge"),
         ({"judge": "openai:a", "second_judge": "openai:a"}, "both judges are openai:a"),
     ],
 )
@@ -191,7 +192,7 @@ def test_questions_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "it has no question"),
+        ("[]", "the file contains no questions"),
         ("{a: 1}", "valid list"),
         ("- {id: a, category: odd, question: Why}", "0.category"),
         ("- {id: a, category: history, question: b}\n- {id: a, category: history, question: c}",
