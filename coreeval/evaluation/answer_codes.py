@@ -177,7 +177,7 @@ def _columns(
         if place is None or code is None or column[place] != MISSING:
             raise RunCorrupt(
                 "run.db contains a duplicate prediction, or one for an unknown sample or label: "
-                f"{target!r} said {answer!r} of {key!r} in the arm {source}",
+                f"{target!r} answered {answer!r} for {key!r} in the arm {source}",
                 hint=REPAIR,
             )
         column[place] = code

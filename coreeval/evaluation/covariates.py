@@ -27,11 +27,11 @@ UNITS: Final[Mapping[str, str]] = {
     "words": "words",
     "characters": "characters",
     "oddness": "bits per character under a neutral model",
-    "rare_words": "% words that occur in no other sample",
-    "numbers": "% words with a digit",
-    "capitals": "% words with a capital",
+    "rare_words": "% of words that occur in no other sample",
+    "numbers": "% of words with a digit",
+    "capitals": "% of words with a capital",
     "grade": "school years of readability",
-    "no_label": "% answers without a label",
+    "no_label": "% of answers without a label",
 }
 """The unit of each covariate's mean, as shown to a reader."""
 

@@ -348,5 +348,5 @@ def _require_classes(task: Task, samples: Sequence[Sample]) -> None:
     raise DatasetError(
         f"an embedded target cannot be trained for {task.name!r}: its train split has {found}",
         where="dataset.train_split",
-        hint="name a split with at least two labels, or remove offline targets from models.targets",
+        hint="set a split with at least two labels, or remove offline targets from models.targets",
     )

@@ -109,7 +109,7 @@ def _grade_summary(sample: Sample, answer: str) -> "Grade":
     return Grade(right, rouge_l(sample.fields[SUMMARY], answer))
 
 
-_MEAN = "the mean over the task's templates"
+_MEAN = "averaged over the task's templates"
 _RIGHT = ScoreTerm(name="accuracy", definition=ARM_DEFINITIONS["accuracy"])
 _MACRO_F1 = ScoreTerm(name="macro-F1", definition=ARM_DEFINITIONS["macro_f1"])
 SCORING: Final[Mapping[TaskKind, Scoring]] = {
@@ -126,8 +126,8 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         headline="accuracy",  # a letter that is never correct lowers the macro-F1 of few samples
         score=ScoreTerm(
             name="macro-F1",
-            definition="mean of the F1 of each letter, 0 for a letter that is neither answered "
-            "nor correct; the mean over the task's templates",
+            definition="mean of the F1 of each letter (0 for a letter that is neither answered "
+            f"nor correct), {_MEAN}",
         ),
     ),
     "answer": Scoring(
@@ -137,13 +137,14 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         consistency="same_answer",
         accuracy=ScoreTerm(
             name="right",
-            definition="share of answers that equal an accepted one: as SQuAD 1.1 compares texts, "
-            f"or as the same number within tolerance and unit, date, yes or no; {_MEAN}",
+            definition=f"share of answers that equal an accepted answer, {_MEAN}: texts are "
+            "compared as in SQuAD 1.1; numbers must be equal within the tolerance and in the unit; "
+            "dates, yes and no must be the same",
         ),
         score=ScoreTerm(
             name="token F1",
-            definition="mean over the answers of SQuAD 1.1's token F1 with the best accepted one; "
-            f"of a number, yes or no 1 if it is right, else 0; {_MEAN}",
+            definition="mean over the answers of SQuAD 1.1's token F1 with the best accepted "
+            f"answer (for a number, yes or no: 1 if it is right, otherwise 0), {_MEAN}",
         ),
     ),
     "summary": Scoring(
@@ -153,13 +154,13 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         consistency="jaccard",
         accuracy=ScoreTerm(
             name="supported",
-            definition="share of summaries of which the document supports every sentence: its "
-            f"numbers and names, and half of its other content words; {_MEAN}",
+            definition="share of summaries in which the document supports every sentence (its "
+            f"numbers and names, and half of its other content words), {_MEAN}",
         ),
         score=ScoreTerm(
             name="ROUGE-L",
             definition="mean over the summaries of the F-measure of the longest common "
-            f"subsequence with the reference (Lin 2004); {_MEAN}",
+            f"subsequence with the reference (Lin 2004), {_MEAN}",
         ),
     ),
 }
@@ -175,9 +176,9 @@ def define_scores(kind: TaskKind) -> dict[str, str]:
     if scoring.grade is None:
         return found
     name = scoring.score.name
-    none = "empty answers, or objects without an answer: wrong, with a score of 0"
+    none = "empty answers, or objects without an answer; they are wrong, with a score of 0"
     return found | {
         "unparsed": none,
-        "truncated": "answers cut off at the length limit: wrong, with a score of 0",
+        "truncated": "answers cut off at the length limit; they are wrong, with a score of 0",
         "ranking": found["ranking"].replace("macro-F1", name),
     }

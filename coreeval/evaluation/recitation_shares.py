@@ -230,10 +230,13 @@ def judge_shares(
     p_value = exact_p(higher, lower)
     scores = score_means(np.column_stack([columns, differences])) if items else [NO_SCORE] * 3
     unclear = _find_obstacle(len(pairs), items, tried)
-    counts = f"ahead of its twin in {higher} and behind in {lower} (p = {p_value:.2g})"
+    counts = (
+        f"the original is ahead of its twin in {higher} of {items} texts and behind it in {lower} "
+        f"(p = {p_value:.2g})"
+    )
     verdict, reason = unclear or (
         verdicts[0] if p_value <= ALPHA else verdicts[1],
-        f"of {items} texts, the original is {counts}",
+        counts,
     )
     return ShareFinding(
         verdict=verdict,

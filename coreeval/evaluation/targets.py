@@ -164,5 +164,5 @@ def fill_template(task: Task, fields: Mapping[str, str], template: int) -> str:
         raise PromptError(
             f"template {template} of the task {task.name!r} cannot be filled: {problem}",
             where=f"templates.{template - 1}",
-            hint=f"variables: {', '.join(f'${name}' for name in known)}; a dollar sign is $$",
+            hint=f"variables: {', '.join(f'${name}' for name in known)}; $$ writes a dollar sign",
         ) from None

@@ -104,7 +104,7 @@ class AccessGuard:
             allowed = {"allow": ", ".join(READ_METHODS)}
             return PlainTextResponse("These pages are read-only.", 405, allowed)
         if not self._is_served(headers.get("host", "")):
-            return PlainTextResponse("These pages are not served under this name.", 421)
+            return PlainTextResponse("These pages are not served under this host name.", 421)
         return self._check_token(scope, headers) if self._token else None
 
     def _is_served(self, host: str) -> bool:
@@ -243,7 +243,7 @@ def _handle_http_error(request: Request, error: Exception) -> Response:
 
 def _handle_bug(request: Request, error: Exception) -> Response:
     """Return the response to a bug; its traceback goes to the server's terminal."""
-    said = f"This page failed: {type(error).__name__}. The terminal shows where."
+    said = f"This page could not be created ({type(error).__name__}). The terminal shows the error."
     answer = _render_error(request, 500, said)
     answer.headers.update(SECURITY_HEADERS)  # it is created outside the middlewares
     return answer
@@ -310,11 +310,11 @@ def _build_socket_error(host: str, port: int, error: OSError) -> UsageError:
     if error.errno == errno.EADDRINUSE:
         said, hint = (
             f"port {port} is in use",
-            ("stop the program that uses it, or choose another with --port"),
+            ("stop the program that uses it, or choose another port with --port"),
         )
     else:
         said = f"cannot serve the pages at this address: {error.strerror or error}"
-        hint = "use a --host and --port of this machine"
+        hint = "set --host and --port to an address of this machine"
     return UsageError(said, where=f"{host}:{port}", hint=hint)
 
 

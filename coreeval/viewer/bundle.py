@@ -169,7 +169,7 @@ def _refuse_private_texts(release: Release) -> None:
     if not (manifest.licence.redistribute and manifest.snippets):
         left_out = "excerpts of news" if manifest.licence.redistribute else "the original texts"
         raise UsageError(
-            f"the release leaves out {left_out}, but the pages would show them",
+            f"the release omits {left_out}, but the pages would show them",
             where=str(release.path),
             hint="add --hide-texts",
         )
@@ -322,7 +322,7 @@ def find_own_files(folder: Path) -> Sequence[str]:
         raise UsageError(
             "this folder contains something other than a bundle",
             where=str(folder),
-            hint="name a new folder, or an empty one",
+            hint="choose a new or empty folder",
         )
     return names
 
@@ -334,7 +334,7 @@ def _refuse_links(folder: Path, names: Collection[str]) -> None:
             raise UsageError(
                 "a file of the bundle would be written through a link",
                 where=str(folder / name),
-                hint="remove the link, or name a new folder",
+                hint="remove the link, or choose a new folder",
             )
 
 
@@ -343,9 +343,9 @@ def _refuse_other_files(folder: Path, names: Collection[str]) -> None:
     for name in sorted(names):
         if (folder / name).exists():
             raise UsageError(
-                "this file is not the bundle's, but has the name of a page",
+                "this file is not part of the bundle, but has the name of one of its pages",
                 where=str(folder / name),
-                hint="move it away, or name a new folder",
+                hint="move it to another folder, or choose a new folder for the bundle",
             )
 
 

@@ -76,7 +76,9 @@ def show_comparison(request: Request) -> Response:
     if len(keys) < 2:
         return render_page(request, "compare_choose.html", choices=choices, query=query, keys=keys)
     if len(keys) > MOST_SIDES:
-        raise HTTPException(400, f"At most {MOST_SIDES} can be shown side by side; choose fewer.")
+        raise HTTPException(
+            400, f"At most {MOST_SIDES} runs or releases can be shown side by side; choose fewer."
+        )
     sides = [_find_side(catalog, key) for key in keys]
     if len(sides) > 2:
         return show_several(request, sides)
@@ -131,13 +133,15 @@ def _read_filter(request: Request) -> DifferenceFilter:
     try:
         return DifferenceFilter.model_validate({k: v for k, v in said.items() if v})
     except ValidationError:
-        raise HTTPException(400, f"Samples differ in {', '.join(DIFFERENCE_KINDS)}.") from None
+        raise HTTPException(
+            400, f"Choose one of these kinds of differences: {', '.join(DIFFERENCE_KINDS)}."
+        ) from None
 
 
 def _read_page_number(request: Request) -> int:
     said = request.query_params.get("page", "1")
     if not (said.isascii() and said.isdigit() and len(said) < MOST_DIGITS and int(said) > 0):
-        raise HTTPException(400, "Pages are numbered from 1.")
+        raise HTTPException(400, "The page must be a whole number from 1.")
     return int(said)
 
 

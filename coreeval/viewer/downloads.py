@@ -40,7 +40,9 @@ def send_file(request: Request) -> Response:
         HTTPException: 404, there is no such file; 403, it would show hidden texts.
     """
     if request.app.state.hide_texts:
-        raise HTTPException(403, "Texts are hidden here, and the files of the report quote some.")
+        raise HTTPException(
+            403, "Texts are hidden here, but the files of the report quote some of them."
+        )
     files = list_report_files(RunFiles(find_run_path(request, request.path_params["key"])))
     name = request.path_params["name"]
     if name not in files:

@@ -304,10 +304,12 @@ def send_report(request: Request) -> Response:
         HTTPException: 404, there is no report yet; 403, it would show hidden texts.
     """
     if request.app.state.hide_texts:
-        raise HTTPException(403, "Texts are hidden here, and the report quotes some.")
+        raise HTTPException(403, "Texts are hidden here, but the report quotes some of them.")
     found = RunFiles(find_run_path(request, request.path_params["key"])).report_html
     if not found.exists():
-        raise HTTPException(404, "This run has no report; it is written when the run is complete.")
+        raise HTTPException(
+            404, "This run has no report yet; the report is written when the run is complete."
+        )
     return FileResponse(
         found, media_type="text/html", headers={"content-security-policy": REPORT_POLICY}
     )

@@ -140,7 +140,9 @@ def _read_place(name: str, query: QueryParams, sort: SampleSort) -> ListPlace | 
     try:
         return ListPlace.from_text(said, sort) if said else None
     except (ValueError, OverflowError):
-        known = f"It is a number, a colon and a value of {sort}, as in the links between pages."
+        known = (
+            f"It must be a number, a colon and a value of {sort}, as in the links between pages."
+        )
         raise HTTPException(400, _complain(name, said, known)) from None
 
 
@@ -155,7 +157,7 @@ def _describe_error(error: ValidationError) -> str:
 def _complain(name: str, value: object, why: str) -> str:
     said = repr(value)
     shown = said if len(said) <= MOST_ERROR_CHARACTERS else f"{said[:MOST_ERROR_CHARACTERS]}..."
-    return f"The address cannot be read: {name} is {shown}. {why}"
+    return f"The address is not valid: {name} is {shown}. {why}"
 
 
 def show_samples(request: Request) -> Response:

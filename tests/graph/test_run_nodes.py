@@ -156,7 +156,7 @@ def test_a_target_that_refuses_everything_leaves_a_report_that_says_so(tested: L
     assert {kind for _, kind in predictions(tested).values()} == {"refused"}
     for arm in report(tested)["arms"]["targets"][0]["all_samples"]["arms"]:
         assert arm["macro_f1"] == {"estimate": None, "ci_low": None, "ci_high": None, "n": 0}
-    assert "It refused every question" in tested.files.report_html.read_text()
+    assert "This target refused every question" in tested.files.report_html.read_text()
 
 
 def test_an_answer_that_is_cut_off_is_told_from_one_that_cannot_be_read(tested: Lab) -> None:

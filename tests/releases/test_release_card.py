@@ -93,9 +93,9 @@ def test_the_card_of_a_run(made: Made, released: Release, tmp_path: Path) -> Non
 def test_cards_say_whether_the_arms_are_comparable(made: Made, released: Release) -> None:
     section = describe_comparability(COMPARABILITY)
     assert "**The updated arm is not comparable" in section and "- They are shorter." in section
-    rows = [line for line in section.splitlines() if line.startswith("| words")]
+    rows = [line for line in section.splitlines() if line.startswith("| median ratio of words")]
     assert rows == [
-        "| words, updated over original, median; median words | differs |  |  "
+        "| median ratio of words, updated to original; median words | differs |  |  "
         "| 0.45 (0.40 to 0.50, n = 60) | 0.80 to 1.25 |"
     ]
     assert describe_comparability(None) == ""
@@ -195,4 +195,4 @@ def test_the_card_of_a_run_says_what_it_cost(made: Made, tmp_path: Path) -> None
     write_card(tmp_path, task, config, manifest.model_copy(update={"cost": cost}), rows)
     card = (tmp_path / "README.md").read_text()
     assert "## What it cost" in card and "| 0.2500 USD |" in card
-    assert "Calls with unknown outcome may cost up to 0.50 USD more" in card
+    assert "Calls with an unknown outcome may cost up to 0.50 USD more" in card

@@ -49,7 +49,7 @@ def test_a_reader_filters_sorts_and_goes_back(reader: Reader, finished: Finished
     page.get_by_role("link", name="Cost").click()
     expect(page.locator("th[aria-sort=descending]")).to_contain_text("Cost")
     page.get_by_role("searchbox").fill("nothing is like this")
-    expect(page.get_by_text("No sample matches.")).to_be_visible()
+    expect(page.get_by_text("No sample matches the filter.")).to_be_visible()
     assert re.search(r"outcome=accepted.*sort=-usd|sort=-usd.*outcome=accepted", page.url)
     for expected in (r"sort=-usd$", r"outcome=accepted[^-]*$"):
         with page.expect_event("load"):  # going back loads the page again

@@ -84,7 +84,7 @@ def test_a_bundle_replaces_itself_and_nothing_else(made: Made, tmp_path: Path) -
     fewer = [name for name in known["files"] if name != "detection.html"]
     marker.write_text(json.dumps(known | {"files": fewer}))
     (folder / "detection.html").write_text("mine")
-    with pytest.raises(UsageError, match="this file is not the bundle's"):
+    with pytest.raises(UsageError, match="this file is not part of the bundle"):
         write_bundle_of(made.files.root, folder)
     assert (folder / "detection.html").read_text() == "mine"
     assert json.loads(marker.read_text())["files"] == fewer
@@ -125,7 +125,7 @@ def test_the_bundle_of_a_release_shows_only_what_it_publishes(made: Made, tmp_pa
     assert not {REJECTED, FAILED} & {*plan.samples}
     folder = write_bundle_of(made.shelf / "1", tmp_path / "pages")
     said = read_all(folder)
-    assert "A copy of the release <bdi>weekly 1</bdi>: " in said
+    assert "This is a copy of the release <bdi>weekly 1</bdi>, in which " in said
     assert "old tweet number 0" in said
     assert "old tweet number 1" not in said
     assert "old tweet number 3" not in said
@@ -134,7 +134,7 @@ def test_the_bundle_of_a_release_shows_only_what_it_publishes(made: Made, tmp_pa
 
 def test_texts_that_a_release_leaves_out_are_shown_in_no_bundle(tmp_path: Path) -> None:
     closed = release(make_run(tmp_path))
-    with pytest.raises(UsageError, match="leaves out the original texts"):
+    with pytest.raises(UsageError, match="omits the original texts"):
         bundle.plan_bundle(closed)
     hidden = read_all(write_bundle_of(closed, tmp_path / "pages", hide_texts=True))
     assert "old tweet" not in hidden
@@ -151,7 +151,8 @@ def test_the_command_says_what_it_wrote_or_why_not(
     folder = shell.folder / "pages"
     assert told["files"] == len([path for path in folder.rglob("*") if path.is_file()]) - 1
     assert (told["samples"], told["total"], told["release"]) == (2, 6, None)
-    assert "2 of 6 samples have a page, accepted ones first" in (folder / "index.html").read_text()
+    front = (folder / "index.html").read_text()
+    assert "2 of 6 samples have a page (accepted samples were chosen first)" in front
     assert (folder / "samples.html").read_text().count('href="sample/') == 2
     both = shell("view", made.files.root, made.files.root, "--bundle", "both")
     assert (both.code, "a bundle contains one run or release" in both.err) == (2, True)

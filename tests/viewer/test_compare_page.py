@@ -98,7 +98,7 @@ def test_the_same_run_twice_differs_in_nothing(client: TestClient, finished: Fin
     key = finished.key(finished.first)
     said = words_of(client.get(build_compare_url(key, key)).text)
     assert "No sample differs." in said
-    assert "Nothing." in said
+    assert "No other setting differs." in said
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ def _changed(files: RunFiles, folder: Path, report: bytes | None) -> RunFiles:
 
 def test_before_there_is_a_report_the_page_says_so(detected: RunFiles, tmp_path: Path) -> None:
     client, address = _client(_changed(detected, tmp_path, None))
-    assert "No results yet: targets are evaluated once all samples" in client.get(address).text
+    said = client.get(address).text
+    assert "There are no results yet: targets are evaluated once all samples" in said
 
 
 def test_what_was_not_measured_is_named(detected: RunFiles, tmp_path: Path) -> None:

@@ -27,24 +27,24 @@ def reader(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
 
 def test_a_rater_rates_with_keys_comes_back_and_downloads(reader: Reader, tmp_path: Path) -> None:
     page = reader.open("/rater-1.html")
-    expect(page.get_by_text("Rate every text by itself")).to_be_visible()
+    expect(page.get_by_text("Rate every text on its own")).to_be_visible()
     expect(page.locator(".words")).to_contain_text("=HYPERLINK")
     for key in "3210n":
         page.keyboard.press(key)
-    expect(page.get_by_role("status")).to_have_text("1 of 3 done")
+    expect(page.get_by_role("status")).to_have_text("1 of 3 texts rated")
     expect(page.get_by_role("heading", level=2)).to_contain_text("Text 2 of 3")
     page.get_by_role("radio", name="2 A few mistakes").check()
     page.get_by_role("textbox").fill("-n3 as it is")
     page.reload()
     expect(page.get_by_role("radio", name="2 A few mistakes")).to_be_checked()
-    expect(page.get_by_text("Rate every text by itself")).to_be_hidden()
+    expect(page.get_by_text("Rate every text on its own")).to_be_hidden()
     page.keyboard.press("u")
     page.get_by_role("button", name="clear").first.wait_for(state="hidden")
     page.keyboard.press("1")
     page.get_by_role("button", name="clear fluency").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download my ratings").click()
-    expect(page.get_by_role("alert")).to_contain_text("2 of 3 texts are not done")
+    expect(page.get_by_role("alert")).to_contain_text("2 of 3 texts are not fully rated")
     sheet = tmp_path / "back.csv"
     download.value.save_as(sheet)
     assert download.value.suggested_filename == "rater-1.csv"
@@ -83,7 +83,7 @@ def test_a_browser_that_keeps_nothing_says_so(reader: Reader) -> None:
         "Object.defineProperty(window, 'localStorage', {get() { throw new Error('denied'); }})"
     )
     page = reader.open("/rater-1.html")
-    expect(page.get_by_role("alert")).to_contain_text("does not keep what you rate")
+    expect(page.get_by_role("alert")).to_contain_text("does not save your ratings")
     page.keyboard.press("3")
     expect(page.get_by_role("radio", name="3 Correct")).to_be_checked()
 
@@ -99,7 +99,7 @@ def test_a_rater_picks_options_and_writes_answers(reader: Reader, tmp_path: Path
     for key in "3312":
         page.keyboard.press(key)
     expect(page.get_by_role("radio", name="B Ada Roe")).to_be_checked()
-    expect(page.get_by_role("status")).to_have_text("1 of 1 done")
+    expect(page.get_by_role("status")).to_have_text("1 of 1 texts rated")
     page.get_by_role("button", name="clear answer").click()
     page.keyboard.press("0")
     expect(page.get_by_role("radio", name="none")).to_be_checked()

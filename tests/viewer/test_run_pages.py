@@ -91,7 +91,8 @@ def test_a_run_shows_how_samples_ended_in_its_second_pass(
     said = words_of(client.get(re.findall(r'href="(/run/[^"]*)"', client.get("/").text)[0]).text)
     ends = [f"{name.replace('_', ' ')} {manifest.counts[name]}" for name in OUTCOMES
             if manifest.counts.get(name)]  # fmt: skip
-    assert f"Control arm, a second pass over the same samples: {' '.join(ends)} of 14." in said
+    assert "A second pass over the same samples writes the control arm." in said
+    assert f"Its outcomes: {' '.join(ends)} of 14 samples." in said
 
 
 def test_a_run_tells_found_calls_from_paid_ones(client: TestClient, finished: Finished) -> None:
@@ -196,7 +197,7 @@ def test_htmx_is_given_the_list_alone_and_a_reader_who_goes_back_all_of_it(
         ("page=0", "page is '0'"),
         ("usd=1e", "usd is '1e'"),
         ("kept=perhaps", "kept is 'perhaps'"),
-        ("after=1", "after is '1'. It is a number, a colon and a value of order"),
+        ("after=1", "after is '1'. It must be a number, a colon and a value of order"),
         ("before=x:1", "before is 'x:1'"),
         ("sort=usd&after=1:nan", "after is '1:nan'"),
         ("after=9223372036854775808:1", "after is '9223372036854775808:1'"),
@@ -249,7 +250,8 @@ def test_a_run_that_goes_on_says_when_it_ends_and_what_it_will_have_cost(
         client = TestClient(create_app([run]), base_url=HERE)
         words = words_of(client.get(f"/run/{tmp_path.name}.run").text)
     assert "at this rate, until 2026-03-01 14:05 UTC" in words
-    assert "At the end of the stage 12.50 USD 11.00 USD to 14.00 USD, more than the budget" in words
+    assert "Cost at the end of the stage 12.50 USD likely range: 11.00 USD to 14.00 USD; " in words
+    assert "14.00 USD; this exceeds the budget" in words
 
 
 def test_a_damaged_run_is_one_message_and_its_neighbours_are_shown(
@@ -308,7 +310,7 @@ def test_a_number_that_no_store_takes_is_a_mistake_of_the_address(
 ) -> None:
     answer = client.get(f"/run/{finished.key(finished.first)}/samples?{query}")
     assert answer.status_code == 400
-    assert "The address cannot be read" in answer.text
+    assert "The address is not valid" in answer.text
     assert len(answer.text) < 10_000
 
 

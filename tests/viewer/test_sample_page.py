@@ -56,7 +56,7 @@ def test_a_rejected_sample_tells_why(
     rejected = ended_as(results, "rejected_form")
     text = client.get(build_sample_url(finished.key(finished.first), rejected.sample_id)).text
     reason = " ".join(rejected.reason.partition(": ")[2].split())
-    assert f"Why: many words of a headline in its order: {reason}" in words_of(text)
+    assert f"Why: many words of a headline in the same order: {reason}" in words_of(text)
     against = words_of(part(text, "against"))
     assert "not passed" in against
     assert " ".join(rejected.reason.split()) in against
@@ -124,7 +124,7 @@ def test_neighbours_are_those_of_the_list_that_it_was_opened_from(
     assert f'href="/run/{key}/samples?outcome=accepted" data-keys="u"' in text
     other = next(each.sample_id for each in results if each.outcome != "accepted")
     assert (
-        "Not in the previous list"
+        "This sample is not in the list"
         in client.get(build_sample_url(key, other, "outcome=accepted")).text
     )
 
@@ -180,7 +180,7 @@ def test_words_from_outside_make_no_markup_and_no_links(finished: Finished, tmp_
     links = [unescape(each) for each in re.findall(r'href="([^"]*)"', answer.text)]
     assert "https://news.example/a" in links
     assert not [each for each in links if each.startswith(ADDRESSES)]
-    assert "no web address: javascript:alert(1)" in words_of(answer.text)
+    assert "not a web address: javascript:alert(1)" in words_of(answer.text)
 
 
 def test_an_answer_is_indented_where_it_is_json() -> None:

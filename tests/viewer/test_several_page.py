@@ -65,7 +65,7 @@ def test_a_run_opens_with_its_result(
         assert format_percent(score.estimate) in told
     assert "Accepted" in told and "Label noise" in told
     lost = re.findall(r'href="([^"]*on_updated=wrong)"', unescape(result))
-    (number,) = re.findall(r"([0-9]+) right, then wrong", told)
+    (number,) = re.findall(r"([0-9]+) samples? right, then wrong", told)
     assert f"{number} sample" in words_of(client.get(lost[0]).text)
 
 
@@ -83,7 +83,7 @@ def test_a_run_without_updated_texts_shows_the_score_on_its_originals(
     html = client.get(re.findall(r'href="(/run/[^"]*)"', client.get("/").text)[0]).text
     told = words_of(html.partition('id="result"')[2].partition("</section>")[0])
     assert re.search("Label noise, at most . no updated texts", told)
-    assert "on all originals: no sample has an updated text with answers" in told
+    assert "on all originals, because no sample has an updated text with answers" in told
     assert scores["arms"][0]["arm"] == "original"
     assert format_percent(scores["arms"][0]["macro_f1"]["estimate"]) in told
 
@@ -130,10 +130,10 @@ def test_no_more_stand_side_by_side_than_a_page_holds(
     monkeypatch.setattr("coreeval.viewer.compare_page.MOST_SIDES", 1)
     answer = client.get("/compare", params={"side": RELEASES})
     assert answer.status_code == 400
-    assert "At most 1 can be shown side by side" in words_of(answer.text)
+    assert "At most 1 runs or releases can be shown side by side" in words_of(answer.text)
     monkeypatch.setattr("coreeval.viewer.several_page.MOST_SIDES", 1)
     told = words_of(client.get("/benchmark/survival").text)
-    assert "1 release, the oldest first. 1 older ones are left out." in told
+    assert "This page shows 1 release. 1 older release is not shown." in told
     assert "survival 1.1" in told and "survival 1.0" not in told
 
 

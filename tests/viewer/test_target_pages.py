@@ -117,7 +117,7 @@ def test_a_list_tells_how_many_targets_are_right_and_keeps_its_filter(
     heads = re.findall(r'class="sort" href="([^"]*)"', html)
     assert heads and all("on_updated=wrong" in each for each in heads)
     none = client.get(f"{address}/samples", params=query | {"on_updated": "right"}).text
-    assert "No sample matches." in none
+    assert "No sample matches the filter." in none
     odd = client.get(f"{address}/samples", params={"on_updated": "nearly"})
     assert odd.status_code == 400
     assert "on_updated is" in words_of(odd.text)

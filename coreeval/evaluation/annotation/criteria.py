@@ -154,7 +154,7 @@ _FLUENCY: Final = Criterion(
 )
 _COHERENCE: Final = Criterion(
     name="coherence",
-    asks="Is it coherent and clear?",
+    asks="Is the text coherent and clear?",
     anchors={
         1: "Incoherent; hard to tell what it is about.",
         2: "Mostly coherent, but parts are disconnected, roundabout or vague.",
@@ -164,10 +164,10 @@ _COHERENCE: Final = Criterion(
 )
 _FACTUALITY: Final = Criterion(
     name="factuality",
-    asks="Are its factual claims correct?",
+    asks="Are the factual claims of the text correct?",
     anchors={
         0: "Something that matters is wrong or misleading.",
-        1: "All of it is right, or it states nothing that could be wrong.",
+        1: "All claims are right, or the text makes no claim that could be wrong.",
     },
     level="nominal",
 )
@@ -186,7 +186,7 @@ _ACCURACY: Final = Criterion(
 _ANSWER: Final = partial(
     Criterion,
     name="answer",
-    anchors={0: "The answer is not the gold.", 1: "The answer is the gold."},
+    anchors={0: "The answer is not the gold answer.", 1: "The answer is the gold answer."},
     level="nominal",
 )
 _SUPPORT: Final = Criterion(
@@ -195,7 +195,7 @@ _SUPPORT: Final = Criterion(
     anchors={
         1: "Something important is not in the document or contradicts it.",
         2: "The document supports what matters, but not every detail.",
-        3: "The document supports all of it.",
+        3: "The document supports the whole summary.",
     },
     level="ordinal",
 )
@@ -204,34 +204,37 @@ _COVERAGE: Final = Criterion(
     asks="Does the summary cover what matters most in the document?",
     anchors={
         1: "What matters most is missing.",
-        2: "Part of it is missing, or details take its place.",
+        2: "Part of what matters most is missing, or details take its place.",
         3: "It says what matters most, and little else.",
     },
     level="ordinal",
 )
 SOURCE: Final = (
-    "CoreEval paper, Appendix D, Table 13, in other words. Fluency and coherence go from 1 to 3 as "
-    "in that table; section 3.6 of the paper writes 0 to 2."
+    "CoreEval paper, Appendix D, Table 13, paraphrased. Fluency and coherence are rated from 1 to "
+    "3 as in that table; section 3.6 of the paper states 0 to 2."
 )
 _BY_ITSELF: Final = (
-    "Rate every text by itself. Texts of several origins are mixed; do not try to tell them apart."
+    "Rate every text on its own. Texts of several origins are mixed; do not try to tell them apart."
 )
 _NEWS: Final = (
-    "The excerpts are news on what a text may be about. A text may use them, say something else, "
-    "or be older than they are: that alone is not a fault. Look up what they do not "
-    "settle."
+    "The excerpts are news on the possible subject of a text. A text may use this news, say "
+    "something else, or be older than the news: that alone is not a fault. If the excerpts do not "
+    "settle a question, look it up."
 )
-_ALONE: Final = "Rate alone. Leave a rating empty if you cannot decide, and say why in the note."
+_ALONE: Final = (
+    "Do not discuss your ratings with other raters. If you cannot decide, leave the rating empty "
+    "and say why in the note."
+)
 _QUESTION_SOURCE: Final = (
-    "Fluency, coherence and factuality: CoreEval paper, Appendix D, Table 13, in other words. "
-    "Answer: 1 if the rater, who is not shown the gold, gives the gold answer, else 0."
+    "Fluency, coherence and factuality: CoreEval paper, Appendix D, Table 13, paraphrased. "
+    "Answer: 1 if the rater, who does not see the gold answer, gives it; otherwise 0."
 )
 LABEL_STUDY: Final = StudyDesign(
     criteria=(_FLUENCY, _COHERENCE, _FACTUALITY, _ACCURACY),
     instructions=(
         _BY_ITSELF,
-        "Take a text as what it is: in a tweet, slang, tags, emoji and @user are not "
-        "mistakes, nor are spaces before punctuation if the benchmark writes them this way.",
+        "Rate a text as what it is: in a tweet, slang, tags, emoji and @user are not "
+        "mistakes. Nor are spaces before punctuation, if the benchmark has them.",
         _NEWS,
         "Feelings, opinions and the author's private life cannot be checked: do not count "
         "them as wrong facts.",
@@ -248,7 +251,7 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
             _COHERENCE,
             _FACTS_STATED,
             _ANSWER(
-                asks=f"Which option is right? Its letter, or {NO_OPTION} if none or several are.",
+                asks=f"Which option is right? Choose {NO_OPTION} if none or several are right.",
                 form="option",
             ),
         ),
@@ -269,7 +272,8 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
             _COHERENCE,
             _FACTS_STATED,
             _ANSWER(
-                asks="What is the answer? A name, a number, a date or a few words.", form="text"
+                asks="What is the answer? Write a name, a number, a date or a few words.",
+                form="text",
             ),
         ),
         instructions=(
@@ -292,13 +296,13 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
         ),
         instructions=(
             _BY_ITSELF,
-            "Rate the summary by the document alone: what the document does not say is not "
+            "Compare the summary only with the document: what the document does not say is not "
             "supported, even if it is true.",
-            "The excerpts are news on what a document may be about; you need not read them.",
+            "The excerpts are news on the possible subject of a document; you need not read them.",
             _ALONE,
         ),
         source="Fluency, coherence, consistency (here support) and relevance (here coverage) as "
-        "in SummEval (Fabbri et al. 2021), in other words and from 1 to 3.",
+        "in SummEval (Fabbri et al. 2021), paraphrased and rated from 1 to 3.",
         gold_title="Given summary",
     ),
 }

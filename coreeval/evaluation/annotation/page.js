@@ -15,7 +15,7 @@ function load() {
     Object.assign(kept, JSON.parse(localStorage.getItem(place) || "{}"));
     localStorage.setItem(place, JSON.stringify(kept));
   } catch {
-    warn("This browser does not keep what you rate: download your ratings before you close the page.");
+    warn("This browser does not save your ratings: download them before you close the page.");
   }
 }
 
@@ -64,7 +64,7 @@ function newsParts(item) {
     }
     list.append(entry);
   }
-  return [make("h3", "News on what it may be about"), list];
+  return [make("h3", "News on the possible subject of the text"), list];
 }
 
 function choice(item, criterion, value, meaning) {
@@ -129,7 +129,7 @@ function noteParts(item) {
     saidOf(item).note = box.value;
     keep();
   });
-  line.append("Note (if you like)", box);
+  line.append("Note (optional)", box);
   return [line];
 }
 
@@ -171,12 +171,12 @@ function mark() {
 function showProgress() {
   const done = sheet.items.filter(isDone).length;
   find("bar").value = done;
-  find("count").textContent = `${done} of ${sheet.items.length} done`;
+  find("count").textContent = `${done} of ${sheet.items.length} texts rated`;
   find("open").disabled = done === sheet.items.length;
   [...find("list").querySelectorAll("button")].forEach((button, at) => {
     const item = sheet.items[at];
     button.classList.toggle("done", isDone(item));
-    button.setAttribute("aria-label", `Text ${at + 1}, ${isDone(item) ? "done" : "not done"}`);
+    button.setAttribute("aria-label", `Text ${at + 1}, ${isDone(item) ? "rated" : "not rated"}`);
     button.toggleAttribute("aria-current", at === kept.at);
     if (at === kept.at) button.setAttribute("aria-current", "true");
   });
@@ -208,7 +208,7 @@ function asCsv() {
 
 function save() {
   const left = sheet.items.filter((item) => !isDone(item)).length;
-  if (left) warn(`${left} of ${sheet.items.length} texts are not done; the file has what you rated so far.`);
+  if (left) warn(`${left} of ${sheet.items.length} texts ${left === 1 ? "is" : "are"} not fully rated; the file contains your ratings so far.`);
   else find("warning").hidden = true;
   const url = URL.createObjectURL(new Blob([asCsv()], { type: "text/csv" }));
   make("a", "", { href: url, download: `${sheet.rater}.csv` }).click();

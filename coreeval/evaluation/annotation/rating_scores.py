@@ -315,7 +315,7 @@ def _notes(compared: ComparedRatings, raters: int, found: Reliability) -> Iterat
     if not told:
         yield "it has no ratings"
     elif raters < 2:
-        yield "only one rater: a mean is available, but not agreement"
+        yield "there is only one rater, so a mean is available, but no agreement"
     elif not found.agreement.n:
         yield "no text was rated by two raters, so agreement cannot be measured"
     else:
@@ -342,7 +342,8 @@ def _note_skew(value: str, share: float, found: Reliability, rare: int) -> Itera
     if found.agreement.estimate == 1:
         yield "all raters agree on every text, so kappa and alpha have no interval"
     elif rare < RARE:
-        yield f"{rare} texts have a rating other than {value}: too few for an interval of agreement"
+        texts = "text has" if rare == 1 else "texts have"
+        yield f"{rare} {texts} a rating other than {value}: too few for an interval of agreement"
 
 
 def _list_disagreements(

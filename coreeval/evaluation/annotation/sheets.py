@@ -138,7 +138,7 @@ def _check_suffix(path: Path) -> str:
             if suffix
             else "this is not a rating sheet",
             where=str(path),
-            hint=f"use {' or '.join(READERS)}; a page downloads its ratings as CSV",
+            hint=f"use a {' or '.join(READERS)} file; a rating page saves its ratings as CSV",
         )
     return suffix
 
@@ -190,7 +190,7 @@ RATINGS_SHEET: Final = "ratings"
 WIDTHS: Final = {"text": 70, "asks": 28, "label": 30, "news": 60, "note": 30}
 MOST_CHARACTERS: Final = 32_767
 """The most characters of a cell (Microsoft, "Excel specifications and limits")."""
-_AS_WRITTEN: Final = "use the sheet that was exported, filled in"
+_AS_WRITTEN: Final = "use the exported sheet and fill it in"
 _MOST_ROWS: Final = 100_000
 """The most rows of a sheet, and below the most columns of a row: a workbook of one kilobyte can
 declare a billion of them, and openpyxl creates each."""
@@ -237,10 +237,10 @@ def _fitting(text: str, item: str) -> str:
     text = _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     if len(text) > MOST_CHARACTERS:
         raise UsageError(
-            f"a text of {item} has {len(text):,} characters, and a cell of a workbook holds "
-            f"{MOST_CHARACTERS:,}",
+            f"a text of {item} has {len(text):,} characters, but a cell of a workbook can hold "
+            f"at most {MOST_CHARACTERS:,}",
             where="--format xlsx",
-            hint="write it as csv or page",
+            hint="use --format csv or --format page",
         )
     return text
 
@@ -277,7 +277,8 @@ def _add_choices(
     choice = DataValidation(type="list", formula1=f'"{values}"', allow_blank=True)
     told = _prompt(criterion.anchors) if criterion.form == "scale" else criterion.asks
     choice.promptTitle, choice.prompt = criterion.name, told
-    choice.errorTitle, choice.error = criterion.name, f"one of {values}, or empty"
+    choice.errorTitle = criterion.name
+    choice.error = f"Enter one of {values}, or leave the cell empty."
     choice.showInputMessage = choice.showErrorMessage = True
     page.add_data_validation(choice)
     choice.add(cells)
@@ -331,7 +332,7 @@ def read_workbook_rows(path: Path) -> Iterator[NumberedRow]:
     except CoreEvalError:
         raise
     except Exception as error:  # noqa: BLE001 - openpyxl raises whatever an odd part leads it to
-        hint = "save it as XLSX, as it was written"
+        hint = "save the exported sheet as XLSX again"
         raise sheet_error(path, str(error) or type(error).__name__, hint) from None
 
 

@@ -39,7 +39,7 @@ READ_BY_MODEL: Final = ("rare_words", "oddness", "numbers", "capitals", "grade")
 """The measures of `text_measures` to compare; lengths have their own measures."""
 EMBEDDED: Final = 100
 """The most samples (own choice): the value is then known to about 0.04, after some ten seconds."""
-NO_SECOND: Final = "the task has one text field"
+NO_SECOND: Final = "the task has only one text field"
 NO_EMBEDDER: Final = "no embeddings are installed on this machine"
 NO_REFERENCE: Final = (
     "no target has `role: reference`, and no embedded target without exposure was evaluated"

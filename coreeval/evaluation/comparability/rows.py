@@ -104,7 +104,7 @@ def describe_reuse(found: Comparability) -> str:
     if not found.most_reused:
         return ""
     told = "; ".join(
-        f"{_count(events, 'event')} {'carries' if events == 1 else 'carry'} "
+        f"{_count(events, 'event')} {'supports' if events == 1 else 'support'} "
         f"{_count(int(samples), 'sample')}{' each' if events > 1 else ''}"
         for samples, events in found.events.items()
     )
@@ -113,7 +113,10 @@ def describe_reuse(found: Comparability) -> str:
 
 def describe_depths(found: Comparability) -> str:
     """Describe how much was read of the articles, by the deepest one of each sample."""
-    told = (f"{count:,} on {_DEPTHS.get(depth, depth)}" for depth, count in found.depths.items())
+    told = (
+        f"{count:,} {'rests' if count == 1 else 'rest'} on {_DEPTHS.get(depth, depth)}"
+        for depth, count in found.depths.items()
+    )
     return ", ".join(told)
 
 

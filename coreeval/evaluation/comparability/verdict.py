@@ -77,18 +77,18 @@ def _in_deviations(title: str, less: str, more: str) -> Limit:
 
 LIMITS: Final[Mapping[str, Limit]] = {
     "length_ratio": Limit(
-        "words, updated over original, median",
+        "median ratio of words, updated to original",
         "ratio",
         0.8,
         1.25,
-        "the ratios that count as equivalent in trials of medicines (FDA, Statistical Approaches "
-        "to Establishing Bioequivalence, 2001)",
+        "the ratios that are accepted as equivalent in trials of medicines (FDA, Statistical "
+        "Approaches to Establishing Bioequivalence, 2001)",
         "are shorter",
         "are longer",
         means="median words",
     ),
     "length_share": Limit(
-        f"texts of {SHARED[0]} to {SHARED[1]} times the words",
+        f"texts with {SHARED[0]} to {SHARED[1]} times the words of their original",
         "share",
         0.8,
         None,
@@ -97,7 +97,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "",
     ),
     "sentences": _in_deviations(
-        "sentences a sample", "have fewer sentences", "have more sentences"
+        "sentences per sample", "have fewer sentences", "have more sentences"
     ),
     "grade": _in_deviations(
         "school years of readability by Coleman-Liau", "are easier to read", "are harder to read"
@@ -118,11 +118,11 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "have more words in common between their two texts",
     ),
     "topic": Limit(
-        "other originals further from an updated text than its own original",
+        "other originals that are further from an updated text than its own original",
         "share",
         0.75,
         None,
-        "our choice: half-way between chance, 0.5, and no closer original",
+        "our choice: half-way between chance (0.5) and no closer original (1)",
         "are about a different topic",
         "",
         means="median cosine distances: between two originals, and between a text and its original",
@@ -137,13 +137,13 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "are easier for the reference models",
     ),
     "structure": Limit(
-        "samples found by the rung structure",
+        "samples whose news was found on the structure rung",
         "share",
         None,
         0.3,
-        "our choice: with more, the set reflects whatever the news was about",
+        "our choice: with more such samples, the set reflects whatever the news was about",
         "",
-        "often rest on news with merely a similar structure",
+        "often rest on news that is similar only in structure",
     ),
     "reuse": Limit(
         f"samples whose event supports more than {OFTEN}",
@@ -211,7 +211,7 @@ class Measure(Value):
         where = f"The updated texts of the field {self.part}" if self.part else "The updated texts"
         return (
             f"{where} {phrase} ({limit.title}): {format_arms(self)}{format_value(self)}; "
-            f"{format_range(self)} counts as equivalent."
+            f"values of {format_range(self)} are equivalent."
         )
 
 
@@ -303,9 +303,9 @@ def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
     names = "; ".join([*every[:NAMED], *([f"{left} more"] if left > 0 else [])])
     n = max(each.score.n for each in measures)
     wanted = (
-        "more would hardly help, because a value lies at the limit of its range"
+        "more samples would hardly help, because a value is at the limit of its range"
         if needed is None
-        else f"about {needed:,} would suffice"
+        else f"about {needed:,} samples would suffice"
     )
     return (
         f"{format_quantity(n, 'sample is', 'samples are')} too few to decide on {names}; {wanted}."

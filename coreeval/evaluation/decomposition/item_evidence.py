@@ -305,11 +305,14 @@ def _notes(
             continue
         yield (
             f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score; "
-            f"{each.by_chance} would without memory, and at least {each.least} are needed to flag "
-            "any"
+            f"without memory, {each.by_chance} would have it; at least {each.least} are needed to "
+            "flag any sample"
         )
     if kinds and templates == 1:
-        yield "with one template and one draw, samples can only be flagged if this many stand out"
+        yield (
+            "with one template and one draw, samples can be flagged only if at least that many "
+            "have the highest score"
+        )
 
 
 def _rows(

@@ -71,8 +71,8 @@ def _few_samples(case: DropCase) -> Why | None:
         return None
     if not losses and "semantic" not in {step.arm for step in case.losses.accuracy.steps}:
         return (
-            "no answers on the semantic arm, so losses due to rewording and losses due to new "
-            "facts cannot be separated (run.arms)",
+            "there are no answers on the semantic arm, so losses due to rewording and losses due "
+            "to new facts cannot be separated (run.arms)",
         )
     if not losses:
         return ("no two of the arms original, semantic and updated were evaluated in the same way",)
@@ -124,8 +124,8 @@ def _explanations(case: DropCase, kind: MemoryKind) -> Iterator[str]:
 
 def _excess(check: LossCheck) -> str:
     return (
-        f"{_span(check.excess)} beyond what {len(check.others)} other targets lose "
-        f"(adjusted p {check.p_adjusted:.3f})"
+        f"{_span(check.excess)} beyond the loss of "
+        f"{format_quantity(len(check.others), 'other target')} (adjusted p {check.p_adjusted:.3f})"
     )
 
 
@@ -387,9 +387,9 @@ def _make_check(
 
 def _too_few(others: Sequence[str]) -> str:
     return (
-        f"{len(others)} other targets answered all four arms; distinguishing a harder arm from "
-        f"memory needs at least {MIN_OTHERS}: name more under models.targets, such as models that "
-        "cannot know the benchmark, with `role: reference`"
+        f"{format_quantity(len(others), 'other target')} answered all four arms; distinguishing a "
+        f"harder arm from memory needs at least {MIN_OTHERS}: add more under models.targets, such "
+        "as models that cannot know the benchmark, with `role: reference`"
     )
 
 

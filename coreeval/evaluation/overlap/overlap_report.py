@@ -112,11 +112,11 @@ def _notes(overlap: BenchmarkOverlap) -> list[str]:
     notes = []
     if sum(overlap.short):
         said = " and ".join(str(number) for number in overlap.short)
-        notes.append(f"too short to compare except as a whole: {said} texts")
+        notes.append(f"{said} texts are too short to be compared except as a whole")
     if overlap.crowded:
         notes.append(
             f"very many texts are similar: in {overlap.crowded} groups, each text was compared "
-            "only with the first, so near hits within them are missing"
+            "only with the first, so near hits within these groups are missing"
         )
     return [*notes, *_language_notes(overlap)]
 

@@ -114,7 +114,7 @@ def _dataset(source: _Source, task: str) -> DatasetConfig:
 def _read_config(source: _Source, how: ReadOptions) -> BenchmarkTexts:
     config = load_config(source.path)
     if config.dataset is None or config.task is None:
-        raise DatasetError("the config names no dataset and task", where=str(source.path))
+        raise DatasetError("the config has no dataset and task", where=str(source.path))
     permit_plugins(config, workspace_for(source.path.resolve().parent))
     return _read_samples(source, how, config.dataset, how.task or config.task)
 

@@ -15,7 +15,8 @@ _INTERVAL = "95 % interval"
 SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "accepted": (
         "accepted",
-        "the share of all samples in the updated arm: rewritten, checked and judged. "
+        "the share of all samples that are in the updated arm: they were rewritten, checked and "
+        "judged. "
         f"{_INTERVAL}: Wilson (1927).",
     ),
     "balance_shift": (
@@ -28,16 +29,17 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
         "the share of the original texts to which a blind judge clearly gave another label.",
     ),
     "updated_noise": (
-        "new texts refused",
+        "new texts rejected",
         "the share of the new texts, including retries, to which a blind judge did not give the "
-        "label.",
+        "sample's label.",
     ),
     "noise_bound": (
         "label-noise bound",
-        "the share of accepted texts that may have a wrong label, if the judge errs on new texts "
-        "no more often than it disagrees with originals (m): at most r m / ((1 - m)(1 - r)), "
-        "where r is the share of new texts it refused. Both are the upper ends of their "
-        "intervals.",
+        "the largest share of accepted texts that may have a wrong label: r m / ((1 - m)(1 - r)). "
+        "Here, m is the share of originals to which the judge gave another label, and r is the "
+        "share of new texts that it rejected; both are the upper ends of their intervals. The "
+        "bound holds if the judge errs on new texts no more often than it disagrees with "
+        "originals.",
     ),
     "overlap": (
         "overlap with the originals",
@@ -46,16 +48,17 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "coverage": (
         "evidence found",
-        "the share of all samples for which news inside the window was found, used or not.",
+        "the share of all samples for which news inside the window was found, even if "
+        "it was not used.",
     ),
     "rung": (
         "rung",
-        "how far the search had to widen: names in the sample, other names for them, its topic, "
-        "something of the same kind, news with a similar structure.",
+        "how far the search had to be widened: from the names in the sample to other names for "
+        "them, the topic, something of the same kind, and news with a similar structure.",
     ),
     "precision": (
         "precision of a date",
-        "how certain the publication time of an article is; the least certain is the time at "
+        "how certain the publication time of an article is; the least certain one is the time at "
         "which GDELT saw the page.",
     ),
     "age": ("age", "days from the publication of an article to the end of the window."),
@@ -86,10 +89,10 @@ _OF_LABELS: Final = define_terms("labels")
 DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "alike": (
         "alike",
-        "a measure is equivalent if its whole interval lies within the given range (Schuirmann "
-        "1987), and differs if its value and interval lie outside it; a difference of means "
-        "differs if it is significant at 5 % after correction for all of them (Holm 1979). "
-        "Otherwise, more samples are needed.",
+        "a measure is alike if its whole interval is within the given range (Schuirmann 1987). It "
+        "differs if its value and its interval are outside the range. A difference of means "
+        "differs if it is outside the range and significant at 5 % after correction for all such "
+        "differences (Holm 1979). Otherwise, more samples are needed.",
     ),
     "macro_f1": _OF_LABELS["macro_f1"],
     "accuracy": _OF_LABELS["accuracy"],
@@ -100,35 +103,36 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
     "lost": (
         "lost",
-        "how much accuracy falls from one arm to another, or the difference of two such falls, "
-        "on the samples that all arms of the term share; values above 0 are losses. 95 % "
+        "how much accuracy falls from one arm to another, or the difference between two such "
+        "falls, on the samples that all arms of the term share. Values above 0 are losses. 95 % "
         "interval: paired bootstrap over samples.",
     ),
     "beyond_noise": (
         "beyond label noise",
-        "the remaining loss if as many new texts have a wrong label as the label-noise bound "
-        "allows, and each of them cost a right answer; the upper end is that of the loss.",
+        "the loss that remains if as many new texts have a wrong label as the label-noise bound "
+        "allows and each of them cost a right answer. The upper end of its interval is that of "
+        "the loss.",
     ),
     "detectable": (
-        "would show",
+        "detectable loss",
         "a true loss of this size would be detected in 80 % of such tests.",
     ),
     "covariate": (
-        "texts",
+        "property of the texts",
         "what can make a text harder regardless of its content: its length, how unusual it is to "
         "a neutral model, its readability, its rare words, numbers and names.",
     ),
     "effect": (
         "effect",
         "the difference in standard deviations of the texts. Arms differ if this is at least a "
-        "quarter and significant at 5 % after correction for all rows (Holm 1979): such "
+        "quarter and significant at 5 % after correction for all rows (Holm 1979). Such "
         "differences cannot be adjusted for (What Works Clearinghouse, Standards Handbook 5.0).",
     ),
     "flagged": (
         "flagged",
         "samples that the target seems to remember; on average, at most one in ten is flagged "
-        "falsely (Benjamini and Hochberg 1995 over conformal p-values). None is flagged if a "
-        "harder arm cannot be ruled out.",
+        "falsely (Benjamini and Hochberg 1995 over conformal p-values). No sample is flagged if "
+        "a harder arm cannot be ruled out.",
     ),
     **{key: term for each in (*TARGET_DETECTORS, *PROBES) for key, term in each.terms.items()},
 }
@@ -139,7 +143,8 @@ MONEY: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "found": (
         "found",
-        "calls answered from the call store: paid by an earlier run, or repeated.",
+        "calls answered from the call store: an earlier run paid for them, or this run repeated "
+        "them.",
     ),
     "unknown_usd": (
         "with unknown outcome",
@@ -147,7 +152,7 @@ MONEY: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "fingerprint": (
         "fingerprint",
-        "sha256 of everything that determines the result; two runs with the same fingerprints "
+        "the sha256 of everything that determines the result; two runs with the same fingerprints "
         "sent the same requests.",
     ),
 }
@@ -219,7 +224,7 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
     yield _Measure(
         lambda store: store.figures.loosest_found(LOOSE),
         lambda _, __, result: (
-            f"its news was found by the search step {result.rung}, not by names in the sample"
+            f"its news was found on the rung {result.rung}, not by names in the sample"
         ),
     )
     yield _Measure(
@@ -263,8 +268,8 @@ def _explain_attempts(words: str) -> Callable[[SampleRank, Sample, Result], str]
 
 def _explain_misreading(sample: Sample, result: Result) -> str:
     return (
-        f"a blind judge labelled the original {result.original_label or 'something else'}, the "
-        f"benchmark {sample.label_text}: which is right?"
+        f"a blind judge labelled the original {result.original_label or 'something else'}, but its "
+        f"label in the benchmark is {sample.label_text}: which is right?"
     )
 
 

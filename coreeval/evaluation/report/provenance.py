@@ -31,7 +31,7 @@ JUDGE: Final = "utility_judge"
 JUDGES: Final = "scores how useful answers remain under a defence"
 DATED: Final[Mapping[Precision, str]] = {
     "exact": "stated by the page",
-    "url": "a date in the address",
+    "url": "taken from a date in the address",
     "cluster": "taken from another report of the same event",
     "crawl": "when GDELT saw the page, which may be later than its publication",
 }

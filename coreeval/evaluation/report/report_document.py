@@ -39,14 +39,14 @@ SHIFTED: Final = 0.1
 """A tenth of the updated arm would need other labels to restore the balance (own choice)."""
 _ALWAYS: Final = (
     "The updated arm contains the samples for which news was found and that passed the checks; "
-    "it is not a random part of the benchmark. Compare arms on the samples they share.",
+    "it is not a random part of the benchmark. Compare arms on the samples that they share.",
     "A fact is what a headline or a one-sentence description states on its date. Nobody verified "
     "whether it was true or stayed true.",
     "The judges are programs. The label-noise bound accounts for their errors on labels; their "
     "errors on facts have no bound.",
     "A drop from original to updated is not proof of memory: new facts can be harder to read. A "
-    "verdict of memory relies on other targets losing less on the same texts; a weakness "
-    "specific to this target, for rewordings or for new facts, looks the same.",
+    "verdict of memory relies on other targets losing less on the same texts. A weakness that only "
+    "this target has, for rewordings or for new facts, would look the same.",
 )
 
 
@@ -79,7 +79,7 @@ def _part(of: Json) -> Iterator[str]:
     if limit is not None and not of["benchmark"]["subset"]:
         yield f"Only the first {limit} samples were used (--limit); they may differ from the rest."
     if pending:
-        yield f"{_count(pending)} were unfinished when this report was written."
+        yield f"{_count_done(pending)} unfinished when this report was written."
     if of["counts"]["failed"]:
         yield f"{_count(of['counts']['failed'])} failed; retry them with `coreeval retry`."
 
@@ -88,13 +88,12 @@ def _few(of: Json) -> Iterator[str]:
     accepted = of["counts"]["accepted"]
     if 0 < accepted < FEW:
         yield (
-            f"{_count(accepted)} were accepted, which is few: rely on the intervals, not on the "
-            "estimates."
+            f"Only {_count_done(accepted)} accepted: rely on the intervals, not on the estimates."
         )
     shift = of["quality"]["balance_shift"]
     if shift is not None and shift > SHIFTED:
         graded = SCORING[of["arms"].get("kind", "labels")].grade is not None
-        moved = "all scores" if graded else "accuracy, and less so macro-F1"
+        moved = "all scores" if graded else "accuracy and, to a lesser degree, macro-F1"
         yield (
             f"The {'types of answers' if graded else 'labels'} of the updated arm are not "
             f"distributed like those of the benchmark (shift {shift:.2f}), which affects {moved}."
@@ -124,14 +123,14 @@ def _dates(of: Json) -> Iterator[str]:
     for each in of["targets"]:
         if not each["embedded"] and not (each["cutoff"] or each["released"]):
             yield (
-                f"Neither the cutoff nor the release date of {each['target']} is known, so it "
-                "may know the news."
+                f"Neither the cutoff nor the release date of {each['target']} is known, so this "
+                "target may know the news."
             )
     for each in of["after_cutoff"]:
         if each["before"]:
             yield (
                 f"{_count(each['before'])} cited news from before the cutoff of {each['target']}, "
-                "which it may know."
+                "so this target may know that news."
             )
 
 
@@ -153,7 +152,8 @@ def _control(of: Json) -> Iterator[str]:
         if not target["embedded"] and target["cutoff"] is None:
             yield (
                 f"The cutoff of {target['target']} was unknown when the control window was "
-                "checked. If it does not know that news, the control arm explains too much."
+                "checked. If this target does not know the news in that window, the control arm "
+                "explains too much of its drop."
             )
 
 
@@ -169,13 +169,17 @@ def _money(of: Json) -> Iterator[str]:
         yield "Some calls have no known price, so the cost of the run is unknown."
     if of["cost"]["unknown_usd"]:
         yield (
-            f"Nobody knows whether {of['cost']['unknown_usd']:.2f} USD of requests that were cut "
-            "off were billed; they count as spent."
+            f"It is not known whether requests that were cut off were billed. Their maximum cost, "
+            f"{of['cost']['unknown_usd']:.2f} USD, is treated as spent."
         )
 
 
 def _count(samples: int) -> str:
     return f"{samples} sample{'' if samples == 1 else 's'}"
+
+
+def _count_done(samples: int) -> str:
+    return f"{_count(samples)} {'was' if samples == 1 else 'were'}"
 
 
 _OWN: Final[tuple[Callable[[Json], Iterator[str]], ...]] = (

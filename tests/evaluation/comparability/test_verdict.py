@@ -82,11 +82,16 @@ def test_the_largest_difference_is_named_first_and_only_those_that_decide() -> N
     assert (verdict, needed) == ("not_comparable", None)
     assert [each.split("(")[0].strip() for each in sentences] == [
         "The updated texts are shorter",
-        "The updated texts often rest on news with merely a similar structure",
+        "The updated texts often rest on news that is similar only in structure",
         "The updated texts are harder to read",
     ]
-    assert sentences[0].endswith("0.45 (0.36 to 0.58, n = 50); 0.80 to 1.25 counts as equivalent.")
-    assert "2 before, 3.2 after, difference +1.2 (+1.1 to +1.3, n = 50); -1 to +1" in sentences[2]
+    assert sentences[0].endswith(
+        "0.45 (0.36 to 0.58, n = 50); values of 0.80 to 1.25 are equivalent."
+    )
+    assert (
+        "2 before, 3.2 after, difference +1.2 (+1.1 to +1.3, n = 50); values of -1 to +1 are"
+        in (sentences[2])
+    )
 
 
 def test_alike_and_open_measures() -> None:
@@ -146,8 +151,8 @@ def test_rows_for_a_reader() -> None:
     assert (hard.original, hard.updated, hard.value) == ("2.000", "2.200", "+0.200")
     assert (depth.value, depth.span, depth.word) == ("100 %", "", "cannot_tell")
     assert depth.notes == ("informative only",)
-    assert describe_reuse(FOUND) == "7 events carry 1 sample each; 1 event carries 2 samples."
-    assert describe_depths(FOUND) == "8 on a headline alone, 1 on an article's text"
+    assert describe_reuse(FOUND) == "7 events support 1 sample each; 1 event supports 2 samples."
+    assert describe_depths(FOUND) == "8 rest on a headline alone, 1 rests on an article's text"
     assert [each.source for each in list_absent(FOUND)] == ["no embeddings"]
     assert len(list_sources(FOUND)) == 3
 

@@ -104,7 +104,8 @@ def test_answers_in_prose_are_not_a_loss() -> None:
     ]
     found = judge_losses(losses, texts=compare_arm_texts(TEXTS))[0]
     assert found.verdict == "arms_differ"
-    assert "% answers without a label: 0 (semantic and control), 30 (updated)" in found.reasons[0]
+    said = "% of answers without a label: 0 (semantic and control), 30 (updated)"
+    assert said in found.reasons[0]
 
 
 def test_wrong_labels_may_explain_a_drop() -> None:

@@ -78,4 +78,4 @@ def test_documents_and_pages_show_the_passage() -> None:
     assert hit["b_text"] == QUESTION[:-3]
     start, end = hit["within"]["start"], hit["within"]["end"]
     assert (hit["within"]["side"], end - start) == ("b", len(QUESTION) - 3)
-    assert f"Characters {start} to {end} of the text on the right." in render_overlap_page(found)
+    assert f"characters {start} to {end} of the text on the right." in render_overlap_page(found)

@@ -72,4 +72,4 @@ def test_a_report_on_labels_is_as_it_was(tmp_path: Path) -> None:
     document = report_document(found_in(tmp_path))
     assert "kind" not in document["arms"]
     assert document["definitions"]["macro_f1"].startswith("macro-F1: mean of the F1 of each label")
-    assert "not as a class of the F1" in document["definitions"]["no_label"]
+    assert "not a class of the F1" in document["definitions"]["no_label"]

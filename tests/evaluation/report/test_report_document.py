@@ -124,7 +124,7 @@ def test_what_always_holds_is_said_and_of_a_drop_only_where_there_is_one(
             {"billed_usd": None},
             "Some calls have no known price",
         ),
-        ("cost", {"unknown_usd": 0.4}, "0.40 USD of requests that were cut off"),
+        ("cost", {"unknown_usd": 0.4}, "0.40 USD, is treated as spent"),
         ("evidence", {"precision": {"crawl": 1}}, "cited articles"),
     ],
 )
@@ -145,16 +145,15 @@ def test_a_missing_bound_on_labels_is_explained(plain: dict[str, Any]) -> None:
     assert "this run judged no new text blind" in report_page(plain | {"quality": quality})
     counts = plain["counts"] | {"accepted": 0}
     html = report_page(plain | {"quality": quality, "counts": counts})
-    assert "no bound on wrong labels: there are no updated texts." in html
+    assert "no bound on wrong labels, because there are no updated texts." in html
 
 
 def test_few_samples_and_rules_are_said(plain: dict[str, Any]) -> None:
-    assert (
-        "3 samples were accepted, which is few: rely on the intervals, not on the estimates"
-        in limits(plain)
+    assert "Only 3 samples were accepted: rely on the intervals, not on the estimates" in limits(
+        plain
     )
     many = plain["counts"] | {"accepted": 100}
-    assert "which is few" not in limits(plain, counts=many)
+    assert "rely on the intervals" not in limits(plain, counts=many)
     assert "Rules played these roles: label judge." in limits(plain, offline_roles=["label_judge"])
 
 

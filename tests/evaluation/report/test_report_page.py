@@ -43,13 +43,13 @@ def test_each_target_has_its_numbers_its_verdict_and_the_reason(tmp_path: Path) 
     first, silent = found["targets"]
     assert first["verdict"] == "difficulty_or_memory"
     assert {"difficulty or memory", "inconclusive"} <= verdicts_in(html)
-    assert "a difference may come from memory or from difficulty" in html
+    assert "a difference may be due to memory or to difficulty" in html
     for number in (first["splits"]["train"]["pcr"], first["splits"]["test"]["pcr"]):
         assert f"{number:.3f}" in html
     assert f"{first['difference']['estimate']:+.3f}" in html
     assert first["reason"].split(":")[0] in html
     assert silent["difference"]["estimate"] is None and "n/a" in html
-    assert re.search(r"60 items drawn, 40 reworded\s+\(8 unchanged, 6 with another label", html)
+    assert re.search(r"60 items were drawn and 40 reworded\s+\(unchanged: 8; with another", html)
 
 
 def test_with_references_the_page_shows_what_exceeds_theirs(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_names_are_escaped(tmp_path: Path, names: tuple[str, str]) -> None:
 def test_without_it_or_without_a_target_there_is_nothing_to_show(tmp_path: Path) -> None:
     assert "Is the score memory?" not in page(tmp_path, None)
     none = pcr("openai:silent") | {"targets": []}
-    assert "No target was asked" in page(tmp_path, none)
+    assert "No target was evaluated on the items" in page(tmp_path, none)
 
 
 # -- dated series ---------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_arms_that_are_not_comparable_are_said_to_be_so_before_any_score(tmp_pat
     assert notice < html.index('class="figures"') and notice < html.index("macro-F1")
     assert "They are &lt;b&gt;shorter&lt;/b&gt;." in html and "<b>shorter" not in html
     page = told(html)
-    assert "1 more difference All measures" in page
+    assert "There is 1 more difference. See all measures" in page
     assert "not comparable The updated arm is not comparable with the original" in page
     assert "0.45 0.40 to 0.50, n 60 0.80 to 1.25" in page
     limits = page.partition(" Limits ")[2]
@@ -158,10 +158,10 @@ def test_arms_that_are_alike_have_no_notice_and_arms_of_which_it_is_unknown_say_
 ) -> None:
     alike = written(tmp_path, comparability=likeness("comparable", sentences=()))
     assert "Not comparable:" not in alike and "equivalent to the original" in told(alike)
-    sentences = ("18 samples are too few to decide on x; about 360 would suffice.",)
+    sentences = ("18 samples are too few to decide on x; about 360 samples would suffice.",)
     few = told(written(tmp_path, comparability=likeness("cannot_tell", sentences=sentences)))
     assert "Comparability: It is not yet clear whether the updated arm is comparable" in few
-    assert few.count("about 360 would suffice") == 3, "the head, the section and the limits"
+    assert few.count("about 360 samples would suffice") == 3, "the head, the section and the limits"
 
 
 def test_reports_from_before_arms_were_compared_and_damaged_ones_are_shown(tmp_path: Path) -> None:
