@@ -142,8 +142,8 @@ async def test_estimates_and_checks_work_under_a_running_loop(shell: Shell) -> N
     ("given", "told"),
     [
         ({"sample": "rndom", "limit": 3}, "did you mean 'random'?"),
-        ({"sample": "random"}, "sample chooses the samples for limit, but limit is missing"),
-        ({"limit": 0}, "0 is not a number of samples"),
+        ({"sample": "random"}, "sample requires limit, but limit is missing"),
+        ({"limit": 0}, "0 is not a valid number of samples"),
         ({"rows": 10, "limit": 3}, "rows cannot be used with limit"),
         ({"preview": 2, "parent": "latest"}, "preview and parent cannot be used together"),
     ],

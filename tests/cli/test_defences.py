@@ -54,7 +54,7 @@ def test_words_a_page_and_a_picture(shell: Shell) -> None:
     said = detect(shell, write(shell), "--page", "a.html", "--plot", "p")
     assert said.code == 0
     assert "-- defences: offline:memorizing, tides -" in said.out
-    assert "\nsoft: blocked " in said.out and "this is not proof" in said.out
+    assert "\nsoft: blocked " in said.out and "do not prove" in said.out
     assert "picture: p/defences.svg" in said.out
     assert "--utility .coreeval/numleak/walls/utility.jsonl" in said.out
     assert "What defences prevent" in (shell.folder / "a.html").read_text("utf-8")

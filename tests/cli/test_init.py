@@ -124,7 +124,7 @@ WRONG = {
     "does not read .parquet": ("--data", "t.parquet"),
     "the label column is unclear": ("--data", "t.csv"),
     "no column 'mood'": ("--data", "t.csv", "--label", "mood"),
-    "has 3 values; labels are": ("--data", "three.csv", "--label", "id"),
+    "has 3 values; a label column must have": ("--data", "three.csv", "--label", "id"),
     "no value 'calm'": ("--data", "t.csv", "--label", "mark", "--labels", "calm=x"),
     "the label is the only column": ("--data", "one.csv"),
     "the file has no rows": ("--data", "none.csv"),

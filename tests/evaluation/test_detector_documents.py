@@ -55,7 +55,7 @@ def test_a_document_without_what_its_tables_show_is_one_error(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"twins": {"semantic": {}}}, "it has no 'items'"),
+        ({"twins": {"semantic": {}}}, "'items' is missing"),
         ({"twins": []}, "AttributeError"),
         ({"verdict": "odd"}, "recitation has no verdict 'odd'"),
         ({"target": 1, "reason": 2}, "TypeError"),

@@ -78,7 +78,9 @@ def test_it_is_a_detector_like_others(site: Site) -> None:
     found = _open(site, "limits = 'It guesses.'; access = 'log_probabilities'")
     assert (found.name, found.title, found.access) == ("plugin-knows", "knows", "log_probabilities")
     assert found.command == f"coreeval detect plugin:{NAME} RUN"
-    assert found.statement == "Does it know the texts? It reads log-probabilities. It guesses."
+    assert found.statement == (
+        "Does it know the texts? The detector reads log-probabilities. It guesses."
+    )
     assert _ask(found) == [DetectorQuestion("1", "Known?"), DetectorQuestion("2", "Known?")]
     assert _score(found) == FINDING
 
@@ -130,9 +132,9 @@ def test_questions_that_are_none(site: Site, ask: str, told: str) -> None:
         ("1 / 0", "failed in score: ZeroDivisionError"),
         ("None", "must return a mapping of JSON values"),
         ("{'verdict': 'known', 'reason': '', 'x': object()}", "a mapping of JSON values"),
-        ("{'verdict': 'famous', 'reason': ''}", "gave the verdict 'famous', not known, unknown"),
+        ("{'verdict': 'famous', 'reason': ''}", "gave the verdict 'famous', but its verdicts are"),
         ("{'verdict': 'known'}", "gave no reason for its verdict"),
-        ("{'verdict': 'known', 'reason': '', 'target': 'x'}", "gave 'target', which CoreEval"),
+        ("{'verdict': 'known', 'reason': '', 'target': 'x'}", "gave 'target', a key that CoreEval"),
     ],
 )
 def test_findings_that_are_none(site: Site, score: str, told: str) -> None:

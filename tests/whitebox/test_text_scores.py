@@ -254,7 +254,7 @@ def test_a_reference_has_scores_of_its_own_and_stands_in_the_report(
     assert target == {**alone, "notes": [*notes, why], "reference": reference}
     assert notes == alone["notes"] and target["target"] == asking.model
     assert (
-        "differences are not compared with the reference: too few samples have scores from both"
+        "differences are not compared with the reference, because too few samples have scores"
         in why
     )  # the run has one
     assert reference == {"name": f"hf:{old}", "terms": {}, "left_out": 0}

@@ -65,7 +65,7 @@ def _splits(config: DatasetConfig) -> list[str]:
             "the folder has no transcripts" if root.is_dir() else "there is no such folder",
             where=str(root),
             hint=f"looked for folders such as {config.split}/{CALLS} and {config.split}/{SUMMARIES}"
-            " with a NAME.txt for each call; unpack archives first",
+            ", with a file NAME.txt for each call; unpack archives first",
         )
     return found
 

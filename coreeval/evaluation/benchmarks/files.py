@@ -24,6 +24,7 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.rows import make_bad_row, refuse_mostly_bad
 from coreeval.schema import BadRow
 from coreeval.tools.files import LINK, special_kind, special_kind_on_way
+from coreeval.tools.formatting import format_quantity
 
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 20
@@ -75,7 +76,7 @@ def _read_error(path: Path, error: OSError) -> DatasetError:
     return DatasetError(
         f"cannot read the file: {error.strerror or error}",
         where=str(path),
-        hint="check the path, and that the file is readable",
+        hint="check the path and that the file is readable",
     )
 
 
@@ -192,9 +193,8 @@ class Records(Generic[R]):
         if not lines:
             raise DatasetError(f"the file of {whats} is empty", where=str(path), hint=prose)
         first = f"; line {self.bad[0].line}: {self.bad[0].reason}" if self.bad else ""
-        raise DatasetError(
-            f"none of its {lines} lines is {what}{first}", where=str(path), hint=prose
-        )
+        told = f"the file has {format_quantity(lines, 'line')}, but none is {what}{first}"
+        raise DatasetError(told, where=str(path), hint=prose)
 
 
 class ObjectRow(NamedTuple):
@@ -281,7 +281,7 @@ def parse_object(line: TextLine) -> Object | BadRecord:
         values = json.loads(line.raw)
     except (ValueError, RecursionError) as error:
         return BadRecord(f"not JSON: {error}")
-    return values if isinstance(values, dict) else BadRecord("JSON, but not an object")
+    return values if isinstance(values, dict) else BadRecord("the value is not a JSON object")
 
 
 def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadRecord:
@@ -309,7 +309,7 @@ class _Unpacked(gzip.GzipFile):
     def _count(self, piece: bytes) -> bytes:
         self._left -= len(piece)
         if self._left < 0:
-            raise OSError(errno.EFBIG, f"it unpacks to more than {MOST_RATIO} times its size")
+            raise OSError(errno.EFBIG, f"the file unpacks to more than {MOST_RATIO} times its size")
         return piece
 
 
@@ -324,5 +324,5 @@ def open_records(path: Path) -> Iterator[BinaryIO]:
         raise DatasetError(
             f"cannot read the file: {getattr(error, 'strerror', None) or error}",
             where=str(path),
-            hint="check the path, and that the file is readable and complete",
+            hint="check the path and that the file is readable and complete",
         ) from None

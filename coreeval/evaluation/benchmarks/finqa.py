@@ -70,7 +70,7 @@ def _make_row(element: JsonElement, file: str, number: int) -> RowOrBad:
     record, raw = element.value, str(element.value)
     asked = record.get("qa") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(asked, dict):
-        return make_bad_row(file, element.line, "the entry is not an object with qa", raw)
+        return make_bad_row(file, element.line, "the entry is not an object with the key qa", raw)
     context, answer = read_report(record), _read_answer(asked)
     if context is None or isinstance(answer, str):
         reason = answer if isinstance(answer, str) else NO_REPORT

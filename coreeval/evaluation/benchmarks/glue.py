@@ -90,7 +90,9 @@ def _places(
         return there
     names = ", ".join(dict.fromkeys(place.path.name for place in places.values()))
     wrong = (
-        "the folder has none of its files" if root.is_dir() else "there is no such file or folder"
+        "the folder has none of the expected files"
+        if root.is_dir()
+        else "there is no such file or folder"
     )
     hint = f"looked for {ORIGINAL_TRAIN}, {ORIGINAL_TEST}, {names}"
     hint = hint if inside is _mrpc_places else f"looked for {names}"
@@ -105,7 +107,7 @@ def _open_split(place: _SplitFile, config: DatasetConfig, columns: TableColumns)
             raise DatasetError(
                 f"{place.path.name} has no column {column!r}{unlabelled}",
                 where=str(place.path),
-                hint=f"{config.format} needs it (GLUE's own test.tsv has no labels); "
+                hint=f"{config.format} needs this column (GLUE's own test.tsv has no labels); "
                 f"available columns: {', '.join(names)}",
             )
     if columns.id != _PAIR_ID and columns.id not in names:

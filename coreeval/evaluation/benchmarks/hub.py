@@ -31,7 +31,7 @@ def _hub_place(config: DatasetConfig) -> str:
 
 def _hub_error(config: DatasetConfig, refusal: HubRefusal) -> DatasetError:
     return DatasetError(
-        f"the hub's dataset cannot be opened: {refusal.message}",
+        f"the dataset on the hub cannot be opened: {refusal.message}",
         where=_hub_place(config),
         hint="check dataset.path, dataset.subset and the network",
     )
@@ -67,7 +67,7 @@ def _iter_records(config: DatasetConfig, parts: HubAnswer) -> Iterator[HubRecord
     for number, part in enumerate(parts):
         if isinstance(part, HubRefusal):
             raise DatasetError(
-                f"the hub's dataset cannot be read after row {number:,}: {part.message}",
+                f"the dataset on the hub cannot be read after row {number:,}: {part.message}",
                 where=_hub_place(config),
                 hint="fix or remove the file with this row; if the network failed, try again",
             )

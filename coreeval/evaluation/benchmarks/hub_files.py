@@ -108,7 +108,7 @@ def _refuse(name: str, path: str) -> DatasetError:
     return DatasetError(
         f"the dataset card names a file outside the dataset: {name!a}",
         where=path,
-        hint="let `data_files` and `data_dir` in README.md or .huggingface.yaml name files of "
-        "the dataset, relative to it; if someone else wrote them, ask why they point "
-        "elsewhere",
+        hint="in README.md or .huggingface.yaml, set `data_files` and `data_dir` to paths "
+        "relative to the dataset's folder; if someone else wrote these entries, ask why they "
+        "point elsewhere",
     )

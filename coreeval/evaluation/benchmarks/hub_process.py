@@ -94,10 +94,11 @@ def ask_apart(question: HubQuestion) -> HubAnswer:
                 yield part
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):
             raise DatasetError(
-                f"the process that reads the dataset died: {describe_ending(process.wait())}",
+                "the process that reads the dataset ended unexpectedly: "
+                f"{describe_ending(process.wait())}",
                 where=question.path,
-                hint="one of its files is damaged or malicious, or reading it needs more than "
-                f"{MOST_MEMORY >> 30} GiB of memory: check the file, or leave it out",
+                hint="a file of the dataset is damaged or malicious, or reading it needs more than "
+                f"{MOST_MEMORY >> 30} GiB of memory: check the file, or remove it",
             ) from None
         finally:
             process.kill()

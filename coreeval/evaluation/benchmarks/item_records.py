@@ -81,7 +81,7 @@ def read_json_list(path: Path) -> Iterator[ItemRecord]:
         if isinstance(element.value, dict):
             yield ItemRecord(place, element.value)
         else:
-            yield ItemRecord(place, {}, "JSON, but not an object")
+            yield ItemRecord(place, {}, "the value is not a JSON object")
 
 
 def read_json_lines(path: Path) -> Iterator[ItemRecord]:
@@ -208,9 +208,9 @@ def _read_options(given: object) -> dict[str, str] | str:
             "options is neither a list of at most 26 texts nor an object that maps letters to texts"
         )
     if len(found) < 2 or not all(isinstance(text, str) and text.strip() for text in found.values()):
-        return "options needs at least two non-blank texts"
+        return "options must contain at least two non-blank texts"
     if not all(len(letter) == 1 and letter.isupper() for letter in found):
-        return "options are named by single capital letters"
+        return "the keys of options must be single capital letters"
     return {letter: text.strip() for letter, text in found.items()}
 
 

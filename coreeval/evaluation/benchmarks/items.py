@@ -207,7 +207,7 @@ def list_item_splits(benchmark: str, path: Path) -> list[str]:
 def _find_layout(benchmark: str) -> ItemLayout:
     if benchmark not in LAYOUTS:
         raise ConfigError(
-            f"there is no benchmark {benchmark!r} of items",
+            f"there is no item benchmark {benchmark!r}",
             hint=f"available: {', '.join(LAYOUTS)}",
         )
     return LAYOUTS[benchmark]
@@ -222,7 +222,8 @@ def _gather_items(
     if not items:
         first = f"; the first: {bad[0].reason}" if bad else ""
         raise DatasetError(
-            f"none of the {len(found)} entries is an item of {benchmark}{first}", where=str(file)
+            f"none of the {len(found)} entries is a valid item of {benchmark}{first}",
+            where=str(file),
         )
     return BenchmarkItems(items, bad)
 

@@ -53,8 +53,8 @@ def iter_json_elements(path: Path, key: str | None = None) -> Iterator[JsonEleme
                 f"the file is not valid JSON: {_describe(error)}, in the value that begins on "
                 f"line {text.line}",
                 where=str(path),
-                hint="download it again if it is incomplete; files with one object per line have "
-                "the format jsonl",
+                hint="download it again if it is incomplete; for a file with one object per "
+                "line, use the format jsonl",
             ) from None
 
 
@@ -98,7 +98,7 @@ class _BufferedText:
         """Move past the next character; raise ValueError unless it is the expected one."""
         found = self.peek()
         if found != wanted:
-            raise ValueError(f"{wanted!r} was expected, but found {found!r}" if found else
+            raise ValueError(f"expected {wanted!r} but found {found!r}" if found else
                              "it is truncated")  # fmt: skip
         self._move(self._at + 1)
 

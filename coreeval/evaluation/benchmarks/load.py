@@ -173,7 +173,7 @@ def _check_task(config: DatasetConfig, task: Task, source: BenchmarkFormat) -> N
     """Raise a DatasetError if the samples of a format do not fit the task."""
     if source.kind not in (None, task.kind):
         raise DatasetError(
-            f"{config.format} is for tasks of the kind {source.kind}, and the task {task.name} has "
+            f"{config.format} is for tasks of the kind {source.kind}, but the task {task.name} has "
             f"the kind {task.kind}",
             where=config.path,
             hint="dataset.format and task must match",
@@ -184,7 +184,7 @@ def _check_task(config: DatasetConfig, task: Task, source: BenchmarkFormat) -> N
             raise DatasetError(
                 f"{config.format} has no field {name!r}, which the task {task.name} requires",
                 where=config.path,
-                hint=f"fields: [...] of the task file can name {there}",
+                hint=f"in the task file, fields: [...] may contain {there}",
             )
 
 
@@ -256,6 +256,6 @@ def _count_note(config: DatasetConfig, rows: int, split: str) -> str | None:
     if expected in (None, rows):
         return None
     return (
-        f"{config.path}: the split {split} has {rows} rows, the published one has {expected}; "
+        f"{config.path}: the split {split} has {rows} rows, but the published one has {expected}; "
         "is the download complete?"
     )

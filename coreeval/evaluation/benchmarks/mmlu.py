@@ -116,14 +116,14 @@ def _make_row(record: TableRecord, place: _Place) -> RowOrBad:
 def _find_defect(cells: list[str]) -> str:
     if not _FEWEST_CELLS <= len(cells) <= MOST_OPTIONS + 2:
         return (
-            f"{len(cells)} cells; a line is a question, 2 to {MOST_OPTIONS} options and the letter "
-            "of the right one"
+            f"the line has {len(cells)} cells, but it must have a question, 2 to {MOST_OPTIONS} "
+            "options and the letter of the right one"
         )
     letters = LETTERS[: len(cells) - 2]
     if cells[-1].strip() not in tuple(letters):
         return (
-            f"the last cell, {cells[-1][:100]!r}, is not an option letter (A to {letters[-1]}); a "
-            f"file with a header names a column {_QUESTION!r}"
+            f"the last cell, {cells[-1][:100]!r}, is not an option letter (A to {letters[-1]}); if "
+            f"the file has a header, it must name a column {_QUESTION!r}"
         )
     return ""
 

@@ -82,7 +82,7 @@ def open_plugin_format(name: str) -> BenchmarkFormat:
 def _read_kind(plugin: Plugin) -> TaskKind | None:
     kind = plugin.read_text("kind")
     if kind and kind not in _KINDS:
-        raise plugin.refuse(f"kind is {kind!r}, but the kinds are {', '.join(_KINDS)}")
+        raise plugin.refuse(f"kind is {kind!r}, but it must be one of {', '.join(_KINDS)}")
     return cast("TaskKind", kind) if kind else None
 
 
@@ -116,7 +116,7 @@ class _PluginReader:
                 )
         if not found:
             raise DatasetError(
-                f"{dataset.format} finds no split here",
+                f"{dataset.format} finds no split in dataset.path",
                 where=dataset.path,
                 hint="check dataset.path; the plugin says which files it reads",
             )

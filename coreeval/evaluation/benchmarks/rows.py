@@ -228,7 +228,7 @@ def _require_column(name: str, column: str, present: Sequence[str], where: str) 
     raise DatasetError(
         f"there is no column {column!r} for {name!r}",
         where=where,
-        hint=f"{_suggest_name(column, present)}; or set it with {mapping}",
+        hint=f"{_suggest_name(column, present)}; or set the column with {mapping}",
     )
 
 

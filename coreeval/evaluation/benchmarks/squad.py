@@ -41,9 +41,9 @@ def _locate(config: DatasetConfig) -> dict[str, Path]:
         split = name if paths == [Path(config.path)] else _VERSION.sub("", name)
         if split in found:
             raise DatasetError(
-                f"two files have the split {split!r}: {found[split].name} and {paths[0].name}",
+                f"two files belong to the split {split!r}: {found[split].name} and {paths[0].name}",
                 where=config.path,
-                hint="name one of them as dataset.path",
+                hint="set dataset.path to one of them",
             )
         found[split] = paths[0]
     return found
@@ -77,17 +77,17 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
     """Yield the questions of an article; a reason replaces questions that cannot be read."""
     paragraphs = article.value.get("paragraphs") if isinstance(article.value, dict) else None
     if not isinstance(article.value, dict) or not isinstance(paragraphs, list):
-        yield f"the article {place} has no `paragraphs` list"
+        yield f"article {place} has no `paragraphs` list"
         return
     title = str(article.value.get("title") or place)
     if len(title) > LONGEST_ID:
-        yield f"the title of the article {place} has more than {LONGEST_ID:,} characters"
+        yield f"the title of article {place} has more than {LONGEST_ID:,} characters"
         return
     for number, paragraph in enumerate(paragraphs, start=1):
         cluster = f"{title}/{number}"
         asked = paragraph.get("qas") if isinstance(paragraph, dict) else None
         if not isinstance(paragraph, dict) or not isinstance(asked, list):
-            yield f"the paragraph {cluster} has no `qas` list"
+            yield f"paragraph {cluster} has no `qas` list"
             continue
         context = paragraph.get("context")
         if isinstance(context, str):  # one text in memory for all of its questions
@@ -96,7 +96,7 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
             if isinstance(one, dict):
                 yield one, context, cluster
             else:
-                yield f"the paragraph {cluster} has a question that is not an object"
+                yield f"paragraph {cluster} has a question that is not an object"
 
 
 def _make_row(

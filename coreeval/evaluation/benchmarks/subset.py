@@ -44,7 +44,7 @@ class Subset(Value):
             )
         listed = f" of {format_quantity(len(self.ids), 'listed id')}" if self.ids else ""
         labelled = (
-            f" of the {plural(len(self.labels), 'label')} {', '.join(self.labels)}"
+            f" with the {plural(len(self.labels), 'label')} {', '.join(self.labels)}"
             if self.labels
             else ""
         )
@@ -72,15 +72,14 @@ def build_subset(
         UsageError: the order does not exist or has no limit, or the limit is not positive.
     """
     if limit is not None and limit < 1:
-        raise UsageError(f"{limit} is not a number of samples", where=named("limit"))
+        raise UsageError(f"{limit} is not a valid number of samples", where=named("limit"))
     orders: tuple[str, ...] = get_args(SampleOrder)
     if order not in orders:
         hint = suggest_name(order, orders)
-        raise UsageError(f"{order!r} is not an order", where=named("sample"), hint=hint)
+        raise UsageError(f"{order!r} is not a valid order", where=named("sample"), hint=hint)
     if order != "first" and limit is None:
         raise UsageError(
-            f"{named('sample')} chooses the samples for {named('limit')}, but {named('limit')} is "
-            "missing",
+            f"{named('sample')} requires {named('limit')}, but {named('limit')} is missing",
             where=named("sample"),
             hint=f"add {named('limit')} N",
         )
@@ -109,7 +108,7 @@ def choose_ids(rows: Iterable[Sample | BadRow], subset: Subset) -> frozenset[str
         if (not ids or name in ids) and (not labels or label in labels)
     ]
     if not found:
-        raise DatasetError("no sample has both a listed id and a label of --label")
+        raise DatasetError("no sample has both a listed id and one of the labels of --label")
     if subset.limit is None:
         return frozenset(name for name, _ in found)
     return frozenset(_choose(found, subset, subset.limit))

@@ -36,6 +36,7 @@ from coreeval.evaluation.benchmarks.rows import (
     make_bad_row,
 )
 from coreeval.schema import Task
+from coreeval.tools.formatting import format_quantity
 
 LONGEST = 100
 """The most lines of a quoted record; if it is longer, its quotation mark counts as unclosed."""
@@ -125,7 +126,8 @@ def read_body(path: Path, records: Reader, width: int) -> Iterator[TableRecord]:
     next(rows, None)
     for record in rows:
         if not record.defect and len(record.cells) != width:
-            wrong = f"{len(record.cells)} columns, but the header has {width}"
+            cells = format_quantity(len(record.cells), "column")
+            wrong = f"the line has {cells}, but the header has {width}"
             yield record._replace(defect=wrong)
         else:
             yield record
@@ -156,7 +158,7 @@ def locate_files(config: DatasetConfig, suffix: str) -> dict[str, list[Path]]:
         found.setdefault(shard[1] if shard else path.name.removesuffix(suffix), []).append(path)
     if not found:
         hint = f"looked for {split}{suffix}, or for its parts {split}-00000-of-00001{suffix}"
-        raise DatasetError(f"the folder has no *{suffix}", where=str(root), hint=hint)
+        raise DatasetError(f"the folder has no *{suffix} file", where=str(root), hint=hint)
     for split, paths in found.items():
         _check_parts(split, paths, suffix)
     return found
@@ -168,7 +170,7 @@ def _check_parts(split: str, paths: list[Path], suffix: str) -> None:
     numbers = [int(shard[2]) for shard in shards if shard]
     if wanted and (None in shards or len(wanted) > 1 or numbers != list(range(max(wanted)))):
         raise DatasetError(
-            f"the parts of the split {split!r} are incomplete: {len(paths)} of {max(wanted)}",
+            f"the parts of the split {split!r} are incomplete: {len(paths)} of {max(wanted)} files",
             where=str(paths[0].parent),
             hint="remove extra files, or download the missing ones",
         )
@@ -249,7 +251,7 @@ def read_json_rows(path: Path) -> Iterator[JsonRow]:
             yield JsonRow(read.number, read.number, read.raw, values)
         return
     for number, (line, value) in enumerate(iter_json_elements(path), start=1):
-        values = value if isinstance(value, dict) else BadRecord("JSON, but not an object")
+        values = value if isinstance(value, dict) else BadRecord("the value is not a JSON object")
         yield JsonRow(line, number, json.dumps(value), values)
 
 

@@ -69,11 +69,14 @@ def folders(config: DatasetConfig) -> dict[str, Path]:
         raise DatasetError(
             "there is no such folder",
             where=str(root),
-            hint=f"dataset.path is a folder with {config.split}{TEXT} and {config.split}{LABELS}",
+            hint=f"dataset.path must be a folder with {config.split}{TEXT} and "
+            f"{config.split}{LABELS}",
         )
     if _has_texts(root) and config.target == ALL_TARGETS:
-        hint = f"use the folder above it, or set dataset.target: {_spell_target(root.name)}"
-        raise DatasetError("this folder has one target, not all", where=str(root), hint=hint)
+        hint = f"use its parent folder, or set dataset.target: {_spell_target(root.name)}"
+        raise DatasetError(
+            "this folder contains only one target, not all", where=str(root), hint=hint
+        )
     own = {_spell_target(config.target or ""): root}
     found = own if _has_texts(root) else _by_target(root, config)
     read = {root, *found.values()}
@@ -94,9 +97,9 @@ def _by_target(root: Path, config: DatasetConfig) -> dict[str, Path]:
         found[target] = folder
     if not found:
         raise DatasetError(
-            f"not a TweetEval folder: it has no *{TEXT}",
+            f"this is not a TweetEval folder: it has no *{TEXT} file",
             where=str(root),
-            hint=f"looked for {config.split}{TEXT} here and in the folders below",
+            hint=f"looked for {config.split}{TEXT} in this folder and in its subfolders",
         )
     if config.target == ALL_TARGETS:
         return found
@@ -169,7 +172,7 @@ def _row(
 def _length(text: Path, labels: Path) -> int:
     """Return the number of samples, ignoring trailing blank lines."""
     if not labels.is_file():
-        hint = f"they go with {text.name}"
+        hint = f"the file must contain the labels of the texts in {text.name}"
         raise DatasetError("the labels are missing", where=str(labels), hint=hint)
     texts, last_text = _extent(text)
     ids, last_id = _extent(labels)
@@ -198,7 +201,7 @@ def _check_mapping(folder: Path, task: Task) -> None:
         if known is None or str(known.id) != number:
             ours = ", ".join(f"{label.id} {label.name}" for label in task.labels)
             raise DatasetError(
-                f"label {number} is {name!r} here, but the task {task.name} has {ours}",
+                f"label {number} is {name!r} in this file, but the task {task.name} has {ours}",
                 where=str(path),
                 hint="check the task; add other spellings of a label to its aliases",
             )

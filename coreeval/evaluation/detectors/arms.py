@@ -33,7 +33,7 @@ ARMS: Final = Detector(
     name="arms",
     title="the decomposition",
     column="decomposition",
-    question="Is the loss larger than rewriting and wrong labels can explain?",
+    question="Is the drop larger than rewriting and wrong labels can explain?",
     config_key="models.targets",
     access="answers",
     read=_read_drops,
@@ -72,9 +72,8 @@ def _read_flagged(target: str, items: Json) -> Finding:
     if not flagged:
         return Finding(target, "not_shown", verdict, items["note"])
     wrong = sum(each["expected_false"] for each in items["kinds"].values())
-    return Finding(
-        target, "remembered", verdict, f"at most {wrong:.1f} of them falsely, on average"
-    )
+    reason = f"on average, at most {wrong:.1f} of them are flagged falsely"
+    return Finding(target, "remembered", verdict, reason)
 
 
 ITEMS: Final = Detector(

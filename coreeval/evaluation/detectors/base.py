@@ -240,7 +240,8 @@ class Detector:
     @property
     def statement(self) -> str:
         """Return its question, the access that it needs, and its limits."""
-        return f"{self.question} It reads {self.access.replace('_', '-')}. {self.limits}".strip()
+        access = self.access.replace("_", "-")
+        return f"{self.question} The detector reads {access}. {self.limits}".strip()
 
     @property
     def command(self) -> str:
@@ -258,7 +259,7 @@ class Detector:
             asked="audited",
             none=f"{self.title} was not run",
             some=f"{self.title} was not run on",
-            hint=f"{self.command} runs it; ",
+            hint=f"run {self.command}; ",
         )
 
     def list_sections(self) -> Sequence[ReportSection]:

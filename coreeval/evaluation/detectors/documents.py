@@ -49,7 +49,7 @@ def _read_plugin_document(files: RunFiles, path: Path) -> dict[str, Any] | None:
         raise RunCorrupt(
             f"the finding of a plugin is damaged: {_describe_error(error)}",
             where=str(path),
-            hint="delete it, and run the detector again",
+            hint="delete the file, and run the detector again",
         ) from None
     return read_document(files, detector)
 
@@ -72,7 +72,7 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
             f"the finding of {detector.title} is damaged or from another version of CoreEval: "
             f"{_describe_error(error)}",
             where=str(path),
-            hint=f"delete it, and run it again: {detector.command}",
+            hint=f"delete the file, and run the detector again: {detector.command}",
         ) from None
     return dict(found)
 
@@ -92,7 +92,7 @@ def _describe_error(error: Exception) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     if isinstance(error, KeyError):
-        return f"it has no {error}"
+        return f"{error} is missing"
     return f"{type(error).__name__}: {error}"
 
 

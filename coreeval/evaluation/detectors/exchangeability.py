@@ -54,7 +54,7 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
         question="Does the target prefer the published order of the texts to random orders?",
         access="log_probabilities",
         limits="It cannot distinguish memory from sorted texts, and detects nothing if the model "
-        "read them in another order.",
+        "read the texts in another order.",
         verdicts={
             "ordered": "remembered",
             "exchangeable": "not_shown",
@@ -86,8 +86,9 @@ def _make_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
     ]
     title = (
-        "Mean log-probability of a shard in its published order, minus that in random orders; "
-        "one-sided p-values over combinations of the orders, and over shards."
+        "Gain: the mean log-probability of a shard in its published order, minus that in random "
+        "orders. The p-values are one-sided: exact over combinations of the orders, and from a "
+        "t-test over shards."
     )
     return [make_verdict_table(document, EXCHANGEABILITY.statement), Table(columns, rows, title)]
 

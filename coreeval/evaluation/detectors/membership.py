@@ -61,9 +61,9 @@ def make_membership(
         title="membership",
         question="Are the originals more probable to the target than unread twins would be?",
         access="log_probabilities",
-        limits="It cannot distinguish memory from a first rewriting that costs more than a "
-        "second one: also score a model older than the benchmark. The absence of a "
-        "difference does not clear a model.",
+        limits="It cannot distinguish memory from a first rewriting that lowers a text's "
+        "probability more than a second one does, so also score a model older than the "
+        "benchmark. The absence of a difference does not clear a model.",
         verdicts={
             "member": "remembered",
             "no_membership": "not_shown",
@@ -144,10 +144,10 @@ def _make_comparison(rows: Sequence[tuple[str | Foreign, ...]]) -> Table:
         numbers("samples", gap=2, most=40),
     ]
     title = (
-        "Against a reference that cannot have read the originals: differences of the score that "
-        "decides the verdict, in standard deviations of each model's scores of the reworded "
-        "texts, with 95 % intervals on the samples that both scored. The verdict member requires "
-        f"{' and '.join(DECISIVE)} to exceed those of the reference."
+        "Comparison with a reference that cannot have read the originals: differences of the "
+        "score that decides the verdict, in standard deviations of each model's scores of the "
+        "reworded texts. The 95 % intervals are over the samples scored by both models. The "
+        f"verdict member requires {' and '.join(DECISIVE)} to exceed those of the reference."
     )
     return Table(columns, rows, title)
 

@@ -30,7 +30,7 @@ _VERDICTS: Final[Mapping[str, MemoryFinding]] = {
 def _read(report: Json) -> Iterator[Finding]:
     for each in iter_part(report, "numleak", "series"):
         verdict = each["verdict"]
-        reason = f"{each['name']}: {'; '.join(each['reasons'])}"
+        reason = f"{each['name']}: {' '.join(each['reasons'])}"
         yield Finding(each["model"], _VERDICTS[verdict], verdict, reason, part=each["series"])
 
 
@@ -41,7 +41,7 @@ _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "within": (
         "within tolerance",
-        "the share of its answers within the tolerance of the series.",
+        "the share of the target's answers within the tolerance of the series.",
     ),
     "parsed": ("answered", "the share of the questions with a readable number as the answer."),
 }
@@ -99,8 +99,8 @@ NUMLEAK: Final = Detector(
         name="numleak",
         asked="audited",
         none="the target was not asked about any series",
-        some="not asked:",
-        hint="detect.numleak names series; ",
+        some="no questions were asked for these targets and series:",
+        hint="list series in detect.numleak; ",
     ),
     terms=_TERMS,
     sections=(

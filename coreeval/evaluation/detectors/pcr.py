@@ -24,8 +24,8 @@ CAVEATS: Final[Mapping[Basis, str]] = {
     "references": "this assumes that the references have seen neither split",
     "exchangeable_splits": "this assumes that the splits are random parts of one pool, as you "
     "declared",
-    "none": "either training on one split or a difference in difficulty explains this; "
-    "references distinguish the two",
+    "none": "either training on one split or a difference in difficulty explains this "
+    "difference; references distinguish the two",
 }
 """The caveat shown with each verdict on memory."""
 _VERDICTS: Final[Mapping[str, MemoryFinding]] = {
@@ -56,8 +56,8 @@ def _measure_axis(report: Json) -> AxisMarks | None:
 _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     "pcr": (
         "PCR",
-        "performance consistency ratio: tanh of performance divided by consistency, alpha added to "
-        "each (CAP, equation 9). It is larger on data that the target was trained on.",
+        "performance consistency ratio: tanh of performance divided by consistency, with alpha "
+        "added to both (CAP, equation 9). It is larger on data that the target was trained on.",
     ),
     "consistency": (
         "consistency",
@@ -67,14 +67,14 @@ _TERMS: Final[Mapping[str, tuple[str, str]]] = {
         "difference of PCR",
         "PCR of the train split minus that of the test split: above 0 the target was fine-tuned, "
         "below 0 the test items were seen (CAP, section 3.2), unless one split is harder than "
-        "the other. With references, it is the excess over theirs (after ConStat, arXiv "
-        "2405.16281). Shaded: small enough to count as none (half-way between the values that "
-        "the paper treats as training and those it ignores).",
+        "the other. With references, it is the excess over their difference (after ConStat, arXiv "
+        "2405.16281). The shaded band marks differences that are treated as zero; its limit is "
+        "half-way between the values that the paper treats as training and those that it ignores.",
     ),
     "pcr_points": (
         "performance, points",
         "performance on the train split minus that on the test split, in percentage points; with "
-        "references, the excess over theirs.",
+        "references, the excess over their difference.",
     ),
     "p": (
         "p, adjusted",

@@ -182,9 +182,11 @@ class _PluginDetector:
             raise self._plugin.fail("must return a mapping of JSON values from score") from None
         if finding.get("verdict") not in verdicts:
             known = ", ".join(verdicts)
-            raise self._plugin.fail(f"gave the verdict {finding.get('verdict')!r}, not {known}")
+            raise self._plugin.fail(
+                f"gave the verdict {finding.get('verdict')!r}, but its verdicts are {known}"
+            )
         if not isinstance(finding.get("reason"), str):
-            raise self._plugin.fail("gave no reason for its verdict: a sentence as `reason`")
+            raise self._plugin.fail("gave no reason for its verdict: `reason` must be a sentence")
         if odd := [key for key in _OURS if key in finding]:
-            raise self._plugin.fail(f"gave {odd[0]!r}, which CoreEval writes itself")
+            raise self._plugin.fail(f"gave {odd[0]!r}, a key that CoreEval writes itself")
         return finding

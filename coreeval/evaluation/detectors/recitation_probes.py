@@ -110,7 +110,8 @@ def _make_quiz_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
     ]
     title = (
-        "What was picked in both orders, and the share of originals in all answers (chance 0.5)."
+        "Texts picked in both orders, and the share of all answers that pick the original (0.5 "
+        "by chance)."
     )
     return [make_verdict_table(document, QUIZ.question), Table(_QUIZ_COLUMNS, rows, title)]
 
@@ -237,7 +238,10 @@ def _make_share_table(document: Json, title: str, counts: Mapping[str, str]) -> 
 
 
 def _make_ngram_tables(document: Json) -> Sequence[Table]:
-    title = "N-gram accuracy: shares of the starting points with the next five words said exactly."
+    title = (
+        "N-gram accuracy: shares of the starting points from which the next five words were "
+        "recited exactly."
+    )
     return [make_verdict_table(document, NGRAMS.question), _make_share_table(document, title, {})]
 
 
@@ -253,7 +257,7 @@ def _make_peakedness_tables(document: Json) -> Sequence[Table]:
 NGRAMS: Final = Detector(
     name="recitation_ngrams",
     title="recitation: n-gram accuracy",
-    question="Does the target say the next words of originals more often than of their twins?",
+    question="Does the target recite the next words of originals more often than of twins?",
     access="answers",
     arguments=("recitation", "--probe", "ngrams"),
     verdicts={
@@ -269,7 +273,7 @@ NGRAMS: Final = Detector(
 PEAKEDNESS: Final = Detector(
     name="recitation_peakedness",
     title="recitation: peakedness",
-    question="Are the target's repeated answers about originals more alike than about their twins?",
+    question="Are the target's repeated answers on originals more alike than those on twins?",
     access="answers",
     arguments=("recitation", "--probe", "peakedness"),
     verdicts={
@@ -327,8 +331,8 @@ def _make_option_tables(document: Json) -> Sequence[Table]:
         (Foreign(each["target"]), *(_format_score(each[part]) for part in _OVERLAPS))
         for each in document["targets"]
     ]
-    title = f"Exact match: shares of the masked options that were said word for word; {CAVEAT}."
-    overlap = "ROUGE-L of the answers with the masked options."
+    title = f"Exact match: shares of the masked options that were recited word for word; {CAVEAT}."
+    overlap = "ROUGE-L between the answers and the masked options."
     return [
         make_verdict_table(document, OPTIONS.question),
         _make_share_table(document, title, {}),
@@ -339,7 +343,7 @@ def _make_option_tables(document: Json) -> Sequence[Table]:
 OPTIONS: Final = Detector(
     name="recitation_options",
     title="recitation: masked options",
-    question="Does the target give wrong options of originals more often than of their twins?",
+    question="Does the target recite wrong options of originals more often than those of twins?",
     access="answers",
     arguments=("recitation", "--probe", "options"),
     verdicts={

@@ -364,9 +364,9 @@ def infer_series(
     )
     implied = define_series(about, values, frequency)
     note = (
-        f"{name} has no definition: {frequency} is assumed, true values come from the file, and "
-        f"the tolerance is {implied.tolerance:g}, one twentieth of the standard deviation; define "
-        "the series with --series FILE.yaml"
+        f"{name} has no definition: its frequency is assumed to be {frequency}, its true values "
+        f"are those in the file, and its tolerance is {implied.tolerance:g}, one twentieth of the "
+        "standard deviation; to define the series, pass --series FILE.yaml"
     )
     return Series(definition=implied, values=values, notes=(note,), origin=file)
 

@@ -145,7 +145,11 @@ def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
 def _context(audits: Sequence[Audit], document: Json) -> dict[str, Any]:
     backtest = document["backtest"]
     columns, heat = _heat_map(document["series"])
-    of = f"the back-test period {backtest['start']} to {backtest['end']}" if backtest else "series"
+    of = (
+        f"the back-test period from {backtest['start']} to {backtest['end']}"
+        if backtest
+        else "series"
+    )
     return {
         "title": f"What models remember about {of}",
         "leads": backtest["models"] if backtest else [],
@@ -167,9 +171,9 @@ def _count_questions(document: Json) -> str:
     questions, models = sum(one["n"] for one in found), {one["model"] for one in found}
     bad = len(document["bad_rows"])
     return (
-        f"{_count(questions, 'question')} for a value, {_count(len(models), 'model')}, "
+        f"{_count(questions, 'question')} about values, {_count(len(models), 'model')}, "
         f"{_count(len({one['series'] for one in found}), 'series', 'series')}"
-        + (f"; {_count(bad, 'line')} left out, with the reasons in --json" if bad else "")
+        + (f"; {_count(bad, 'line')} skipped (--json shows the reasons)" if bad else "")
         + "."
     )
 

@@ -20,8 +20,8 @@ BASELINES: Final[Mapping[str, str]] = {
     "constant": "one number for all dates",
     "year": "the year's mean",
     "season": "the season's mean",
-    "year_and_season": "year's and season's means",
-    "previous": "the value before",
+    "year_and_season": "the year's and season's means",
+    "previous": "the previous value",
 }
 
 
@@ -53,7 +53,9 @@ def signature_rows(one: Json) -> Iterator[AuditRow]:
         f"within {one['tolerance']:g} {points}, share of answered questions",
         one["within_tolerance"],
     )
-    yield make_row("the same, share of all questions", one["hits_of_asked"])
+    yield make_row(
+        f"within {one['tolerance']:g} {points}, share of all questions", one["hits_of_asked"]
+    )
     yield make_row("right sign", one["sign_accuracy"])
 
 
@@ -80,7 +82,8 @@ def _null_rows(nulls: Json) -> Iterator[AuditRow]:
 def _baseline_rows(baselines: Json) -> Iterator[AuditRow]:
     for name, words in BASELINES.items():
         if name in baselines:
-            yield make_row(f"error reduction over {words} (1: all of it)", baselines[name]["gain"])
+            what = f"error reduction over {words} (1: no error left)"
+            yield make_row(what, baselines[name]["gain"])
 
 
 def _probe_rows(one: Json) -> Iterator[AuditRow]:
@@ -89,12 +92,14 @@ def _probe_rows(one: Json) -> Iterator[AuditRow]:
     if blind["n"]:
         yield make_row("name withheld: answered", blind["parse_rate"])
         yield make_row("name withheld: Pearson r", blind["pearson_r"])
-    yield from rows_if_asked("higher of two dates, free answer: correct", one["ranks"]["accuracy"])
+    yield from rows_if_asked("higher of two values, free answer: correct", one["ranks"]["accuracy"])
     yield from rows_if_asked(
-        "higher of two dates, forced choice: correct", one["forced_ranks"]["accuracy"]
+        "higher of two values, forced choice: correct", one["forced_ranks"]["accuracy"]
     )
     yield from rows_if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
-    yield from rows_if_asked("after the cutoff minus before: answered", one["recent"]["parse_rate"])
+    yield from rows_if_asked(
+        "parse rate after the cutoff minus that before", one["recent"]["parse_rate"]
+    )
     yield from _entropy_rows(one["entropy"])
 
 
@@ -104,9 +109,11 @@ def _entropy_rows(entropy: Json | None) -> Iterator[AuditRow]:
             "entropy of sign and first digits, bits", entropy["series"]["mean"]
         )
         yield from rows_if_asked(
-            "the same for series that do not exist", entropy["fictitious"]["mean"]
+            "entropy for series that do not exist, bits", entropy["fictitious"]["mean"]
         )
-        yield from rows_if_asked("the latter minus the former", entropy["difference"])
+        yield from rows_if_asked(
+            "entropy for such series minus that for this one", entropy["difference"]
+        )
 
 
 def rows_if_asked(what: str, metric: Json) -> Iterator[AuditRow]:
@@ -124,9 +131,10 @@ def make_row(what: str, metric: Json) -> AuditRow:
 def describe_settings(settings: Json) -> str:
     """Describe in one line the settings that determine the numbers."""
     return (
-        f"Intervals at {settings['level']:.0%} over dates: Wilson for shares, jackknife for r and "
-        "savings, bootstrap-t for mean errors. "
-        f"{settings['draws']} draws and permutations, seed {settings['seed']}."
+        f"Intervals are at {settings['level']:.0%} over dates: Wilson intervals for shares, "
+        "jackknife intervals for r and error reductions, and bootstrap-t intervals for mean "
+        "errors. "
+        f"There were {settings['draws']} draws and permutations, seed {settings['seed']}."
     )
 
 
@@ -149,10 +157,10 @@ _ROWS: Final = (
     ("ceiling", "worst case: largest share that recall could explain"),
 )
 _SCRAMBLE: Final = (
-    ("real_r", "figures under their own date: r with its value"),
+    ("real_r", "figures under their own date: r with that date's value"),
     ("shown_r", "figures under another date: r with the named date's value"),
     ("told_r", "figures under another date: r with their own date's value"),
-    ("difference", "slope on the named date's value minus that on the other's"),
+    ("difference", "slope on the named date's value minus that on the other date's"),
 )
 
 
@@ -160,7 +168,7 @@ def attribution_rows(one: Json) -> Iterator[AuditRow]:
     """Yield the numbers of one signal with their intervals."""
     for key, words in _ROWS:
         yield make_row(words, one[key])
-    for key, words in (("dealt_truth", "truth"), ("dealt_recall", "recall")):
+    for key, words in (("dealt_truth", "true values"), ("dealt_recall", "recall")):
         dealt = one[key]
         if dealt["p_value"] is not None:
             ends = format_interval(dealt["low"], dealt["high"], format_measure)
@@ -221,8 +229,10 @@ def _comparison_rows(words: str, way: Json) -> Iterator[AuditRow]:
     yield make_row("plain answers on the same dates: Pearson r", way["plain"]["pearson_r"])
     yield make_row(f"{words}: r minus that of plain answers", way["pearson_r"])
     yield make_row(f"{words}: within tolerance", way["own"]["within_tolerance"])
-    yield make_row(f"{words}: within tolerance minus plain", way["within_tolerance"])
-    yield make_row(f"{words}: error larger than the plain one", way["worse"])
+    yield make_row(
+        f"{words}: within tolerance, minus that of plain answers", way["within_tolerance"]
+    )
+    yield make_row(f"{words}: larger error than the plain answer", way["worse"])
 
 
 def _phrasing_rows(found: Json) -> Iterator[AuditRow]:

@@ -213,9 +213,10 @@ def say_shift(shift: int) -> tuple[str, ...]:
     if not shift:
         return ()
     count, side = abs(shift), "before" if shift < 0 else "after"
+    periods = f"{count} {plural(count, 'period')}"
     return (
-        f"The answers are compared with the values {count} {plural(count, 'period')} {side} the "
-        f"dates asked about, which they match better: the model's knowledge is shifted by {count}.",
+        f"The answers are compared with the values {periods} {side} the dates asked about, because "
+        f"they match these values better: the model's knowledge is shifted by {periods}.",
     )
 
 
@@ -224,8 +225,8 @@ def say_factor(factor: float) -> tuple[str, ...]:
     if factor == 1:
         return ()
     return (
-        f"The answers are {factor:g} times the values, as if given in another unit, so they were "
-        f"divided by {factor:g}.",
+        f"The answers are {factor:g} times the published values, as if stated in another unit, so "
+        f"they were divided by {factor:g}.",
     )
 
 
@@ -274,5 +275,5 @@ def describe_outliers(strays: Sequence[Point], answered: int) -> tuple[str, ...]
     lie = plural(len(strays), "lies", "lie")
     return (
         f"{len(strays)} of {answered} answers {lie} far outside the range of the series "
-        f"({said}): the verdict ignores them; all other numbers include them.",
+        f"({said}). The verdict ignores them, but all other numbers include them.",
     )

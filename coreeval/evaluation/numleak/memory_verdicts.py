@@ -73,9 +73,10 @@ def _refuses(case: MemoryCase) -> VerdictReasons | None:
     if not (seen.parse_rate.ci_high < MAJORITY and 2 * refused > seen.n - seen.parsed):
         return None
     return (
-        f"It refused {refused} of {seen.n} questions; {share(seen.parse_rate)} were readable.",
-        "This is evidence neither for nor against memory: the model may remember values that it "
-        "refuses to give.",
+        f"The model refused {refused} of {seen.n} questions; the share of questions with a "
+        f"readable answer is {share(seen.parse_rate)}.",
+        "Refusals are evidence neither for nor against memory: the model may remember values that "
+        "it refuses to state.",
     )
 
 
@@ -88,7 +89,7 @@ def _few_dates(case: MemoryCase) -> VerdictReasons | None:
     more = f"{format_quantity(lacking, 'more is', 'more are')} needed"
     dates = format_quantity(case.dates, "date")
     return (
-        f"Answers for {dates} could be read ({ends}); a verdict needs at least {MIN_DATES}: "
+        f"Answers for {dates} could be read ({ends}). A verdict needs at least {MIN_DATES} dates: "
         f"{more}.",
     )
 
@@ -101,7 +102,7 @@ def _knows_words(case: MemoryCase) -> VerdictReasons | None:
     others = tuple(check.says for check in (case.nearer, case.signs) if not check.holds)
     return (
         _say_dependence(case),
-        f"However, they are not the published values: {case.closeness}.",
+        f"However, the answers are not the published values: {case.closeness}.",
         *others,
     )
 
@@ -117,7 +118,7 @@ def _perhaps(case: MemoryCase) -> VerdictReasons | None:
     if not case.may_be_recall:
         return None
     r, near = case.measured.overall.pearson_r, describe_nearness(case.bars.baseline, case.bars.gain)
-    exact = (f"Yet they are close: {case.closeness}.",) if case.is_exact else ()
+    exact = (f"Yet the answers are close: {case.closeness}.",) if case.is_exact else ()
     return (
         "It is unclear whether the answers follow their dates: r is "
         f"{span(r)}{p_text(case.chance)}, and the error is {near}.",
@@ -148,7 +149,10 @@ def _fabricates(case: MemoryCase) -> VerdictReasons | None:
 
 def _knows_nothing(case: MemoryCase) -> VerdictReasons | None:
     if not case.measured.fictitious.n:
-        told = "No fictitious series was asked about, so fabrication cannot be ruled out."
+        told = (
+            "The model was not asked about any fictitious series, so fabrication cannot be "
+            "ruled out."
+        )
         return (_no_better(case), *_drift(case), told)
     if not case.measured.fictitious.ci_high < MAJORITY:
         return None
@@ -198,8 +202,9 @@ def _say_exactness(found: Exactness) -> VerdictReasons:
     exact = round(found.share.estimate * found.share.n)
     first = (
         f"{share(found.share)} of the answers match a published value to the last "
-        f"digit{p_text(found.p)}: {exact} of the {found.near} that are close to one. Without "
-        f"memory of the digits, at most {found.expected:.0%} of these would be exact."
+        f"digit{p_text(found.p)}: {exact} of the {found.near} answers that are close to "
+        "a published value do. Without memory of the digits, at most "
+        f"{found.expected:.0%} of these would be exact."
     )
     return (first, *_say_shift(found), *_say_scale(found))
 
@@ -209,9 +214,10 @@ def _say_shift(found: Exactness) -> VerdictReasons:
     if not found.shift:
         return ()
     count, side = abs(found.shift), "before" if found.shift < 0 else "after"
+    periods = f"{count} {plural(count, 'period')}"
     return (
-        f"They are the values {count} {plural(count, 'period')} {side} the dates asked about: the "
-        f"model remembers the series shifted by {count}.",
+        f"The answers match the values {periods} {side} the dates asked about: the model "
+        f"remembers the series shifted by {periods}.",
     )
 
 
@@ -220,7 +226,8 @@ def _say_scale(found: Exactness) -> VerdictReasons:
     if found.factor == 1:
         return ()
     return (
-        f"They are {found.factor:g} times the values: the model remembers them in another unit.",
+        f"The answers are {found.factor:g} times the published values: the model remembers the "
+        "values in another unit.",
     )
 
 
@@ -238,7 +245,7 @@ def _no_better(case: MemoryCase) -> str:
     near = describe_nearness(case.bars.baseline, case.bars.gain)
     shown = f"r is {span(r)}"
     if case.measured.modal.estimate == 1:
-        shown = "all of them are the same number"
+        shown = "all answers are the same number"
     return f"The answers show no recall: {shown}, and the error is {near}."
 
 
@@ -255,7 +262,10 @@ def _drift(case: MemoryCase) -> VerdictReasons:
 
 def _worse(case: MemoryCase) -> str:
     if "constant" not in case.measured.baselines:
-        return "Whether they are closer than the mean of all values is unknown."
+        return (
+            "It is unknown whether the answers are closer to the published values than the mean "
+            "of all values is."
+        )
     return f"The error is {describe_nearness('constant', case.beside_mean)}."
 
 

@@ -155,7 +155,7 @@ def draw_paired(path: Path, found: Sequence[tuple[Audit, AnswerPairs]]) -> Path:
     """Draw a row for each audit: answers against published values, and error against error."""
     shown, left = found[:_MOST_PAIRS], len(found) - _MOST_PAIRS
     with open_figure(path, 6.6, 0.9 + 2.9 * len(shown)) as figure:
-        title_figure(figure, "Plain answers and step by step, same dates", left)
+        title_figure(figure, "Plain and step-by-step answers on the same dates", left)
         grid = figure.subplots(len(shown), 2, squeeze=False)
         for (values, errors), (audit, pairs) in zip(grid, shown, strict=True):
             _value_panel(values, audit, pairs)
@@ -177,7 +177,7 @@ def _value_panel(panel: "Axes", audit: Audit, pairs: AnswerPairs) -> None:
     panel.set_title(f"{shorten_name(audit.model)}, {shorten_name(audit.series, 20)}", fontsize=8)
     unit = audit.definition.unit
     panel.set_xlabel(f"published, {unit.symbol or shorten_name(unit.name, 16)}", fontsize=8)
-    panel.set_ylabel("said", fontsize=8)
+    panel.set_ylabel("answer", fontsize=8)
     panel.tick_params(labelsize=7)
 
 
@@ -189,14 +189,16 @@ def _error_panel(panel: "Axes", audit: Audit, pairs: AnswerPairs) -> None:
     way = audit.variants.step_by_step
     if way is not None:
         worse = round(way.worse.estimate * way.dates)
-        panel.set_title(f"larger error step by step on {worse} of {way.dates} dates", fontsize=8)
+        panel.set_title(
+            f"larger error when reasoning step by step: {worse} of {way.dates} dates", fontsize=8
+        )
     low = -0.03 * frame[1]
     panel.set(xlim=(low, frame[1]), ylim=(low, frame[1]))
     panel.set_xlabel(
-        f"error when asked plainly, {shorten_name(audit.definition.unit.points_name, 20)}",
+        f"error of the plain answer, {shorten_name(audit.definition.unit.points_name, 20)}",
         fontsize=8,
     )
-    panel.set_ylabel("error step by step", fontsize=8)
+    panel.set_ylabel("error of the step-by-step answer", fontsize=8)
     panel.tick_params(labelsize=7)
 
 
@@ -272,7 +274,7 @@ def draw_recall(path: Path, audits: Sequence[Audit]) -> Path:
         panel.set_xticks(range(len(series)), [shorten_name(name, 16) for name in series])
         panel.set_yticks(range(len(models)), [shorten_name(name) for name in models])
         panel.tick_params(length=0)
-        figure.colorbar(image, label="within tolerance, of asked", aspect=12)
+        figure.colorbar(image, label="share of questions within tolerance", aspect=12)
         figure.suptitle("Recall by model and series", fontsize=10)
     return path
 
@@ -283,7 +285,7 @@ def draw_gradient(path: Path, audits: Sequence[Audit]) -> Path:
         for panel, audit in panels:
             _gradient(panel, audit)
         marks = [_mark("o", _WITHIN, "-"), _mark("s", _ANSWERED, ":"), _mark("", "black", "--")]
-        _legend(figure, marks, ["within tolerance, of all asked", "answered", "model's cutoff"])
+        _legend(figure, marks, ["within tolerance", "answered with a number", "model's cutoff"])
     return path
 
 
@@ -343,7 +345,7 @@ def _calibration(panel: "Axes", audit: Audit) -> None:
     words = f"n {len(dots)}" + (f", r {r:.2f}" if r == r else "")
     panel.text(0.97, 0.03, words, transform=panel.transAxes, ha="right", fontsize=8)
     panel.set_xlabel(f"published, {unit.symbol or shorten_name(unit.name, 16)}", fontsize=8)
-    panel.set_ylabel("said", fontsize=8)
+    panel.set_ylabel("answer", fontsize=8)
     panel.tick_params(labelsize=7)
 
 

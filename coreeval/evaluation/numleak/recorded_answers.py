@@ -164,8 +164,9 @@ def _find_series(name: str, replies: Sequence[Reply], source: str) -> Series:
         if found is None:
             raise
         note = (
-            f"the published values are not available ({error.message}): the true values come from "
-            f"the file, which limits comparisons; pass them with --series {name}=FILE"
+            f"the published values are not available ({error.message}), so the true values in the "
+            "file are used, and comparisons are limited; pass the published values with "
+            f"--series {name}=FILE"
         )
         return replace(found, notes=(*found.notes, note))
 
@@ -173,9 +174,9 @@ def _find_series(name: str, replies: Sequence[Reply], source: str) -> Series:
 def _unknown_series(name: str, source: str) -> DatasetError:
     return DatasetError(
         f"the series {name!r} is unknown, and the true values given with its answers cannot "
-        "define it: they need dates and must not all be equal",
+        "define it: these values must have dates and must not all be equal",
         where=source,
-        hint="--series FILE.yaml defines it; built in: "
+        hint="define the series with --series FILE.yaml; built-in series: "
         + ", ".join(one.id for one in list_definitions()),
     )
 

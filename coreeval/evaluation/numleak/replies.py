@@ -156,10 +156,12 @@ def read_out(tokens: Sequence[Token], value: float | None) -> TokenReading:
         return TokenReading(None, "no value was read")
     places = _value_tokens(tokens, value)
     if not places:
-        return TokenReading(None, "its value is not among the first tokens as it was read")
+        return TokenReading(None, "the value that was read does not occur in the first tokens")
     found = [token_entropy(place) for place in places]
     if None in found:
-        return TokenReading(None, "no probabilities beside its tokens that add up to one")
+        return TokenReading(
+            None, "the probabilities at its tokens are missing or add up to more than one"
+        )
     bits = sum(each for each in found if each is not None) / TOKEN_DECISIONS
     return TokenReading(bits, signed=len(places) == TOKEN_DECISIONS)
 
@@ -396,7 +398,7 @@ def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[
         if values.get(key) is None:
             yield f"a {variant} must state what was asked: {key} is missing"
     if variant == "fictitious" and not values.get("name"):
-        yield "a fictitious series has a name: name is missing"
+        yield "a fictitious series must have a name: name is missing"
     if variant == "defended" and not values.get("defence"):
         yield "a defended answer was given under a defence: defence is missing"
 

@@ -182,7 +182,8 @@ class MemoryCase:
         end = "no null model explains it" if holds else "at least one null model may explain it"
         return SignaturePart(
             holds,
-            f"r with the published values is {span(seen.overall.pearson_r)}; {end}{p_text(p)}.",
+            f"The correlation r with the published values is {span(seen.overall.pearson_r)}; "
+            f"{end}{p_text(p)}.",
         )
 
     @property
@@ -194,7 +195,7 @@ class MemoryCase:
             if math.isfinite(each.gain.ci_low)
         }
         if not gains:
-            return SignaturePart(False, "There is no memory-free baseline to compare with.")
+            return SignaturePart(False, "There is no memory-free baseline for comparison.")
         hardest = min(gains, key=lambda name: gains[name].ci_low)
         error = f"The mean absolute error is {self.measured.overall.mae.estimate:.3g}"
         return SignaturePart(
@@ -206,8 +207,10 @@ class MemoryCase:
         """Return the part on signs: whether the share of right signs is at least the base rate."""
         right, base = self.measured.overall.sign_accuracy, self.measured.sign_base_rate.estimate
         if not math.isfinite(base):
-            return SignaturePart(True, "Every value is 0 and has no sign.")
-        always = f"always giving the more common sign is right in {base:.0%}"
+            return SignaturePart(
+                True, "Every published value is 0, so the signs of the answers are not compared."
+            )
+        always = f"always giving the more common sign would be right in {base:.0%}"
         return SignaturePart(
             not right.estimate < base,
             f"The sign is right in {share(right)} of the answers; {always}.",
@@ -229,16 +232,18 @@ class MemoryCase:
     def closeness(self) -> str:
         """Compare the answers' closeness with knowledge in words, as the start of a sentence."""
         within = (
-            f"{share(self.hits)} of the answers fall within {self.bars.tolerance:g} of the truth"
+            f"{share(self.hits)} of the answers are within {self.bars.tolerance:g} of the true "
+            "value"
         )
         bar = (
-            f"against at most {self.bars.words:.0%} for a model that knows the values only in words"
+            f"compared with at most {self.bars.words:.0%} for a model that can only describe the "
+            "values in words"
         )
         near = describe_nearness(self.bars.baseline, self.bars.gain)
         beside = bar if self.bars.can_discriminate else "a tolerance too wide to reveal memory"
         return (
-            f"{within}, {beside}. The mean error is {near}; for values known only in words, it "
-            f"would be at most {WORDS_GAIN:.0%} smaller"
+            f"{within}, {beside}. The mean error is {near}; with values known only in words, it "
+            f"would be at most {WORDS_GAIN:.0%} smaller than that of the baseline"
         )
 
     @property

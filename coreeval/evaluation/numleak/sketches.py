@@ -107,8 +107,8 @@ Sketch = dict[str, Any]
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 292.0, 8.0, 214.0
 STRATUM_WORDS: Final[dict[Stratum, str]] = {
     "pre": "before the cutoff",
-    "near": "within six months of it",
-    "post": "after it",
+    "near": "within six months of the cutoff",
+    "post": "after the cutoff",
 }
 _TICKS: Final = 5
 
@@ -186,8 +186,8 @@ def _share_mark(span: DateSpan, x: float) -> Sketch:
         "y": y_at(found.estimate, (0, 1)),
         "low": y_at(found.ci_low, (0, 1)),
         "high": y_at(found.ci_high, (0, 1)),
-        "title": f"{span.first} to {span.last}: {found.estimate:.0%} of {span.n} within tolerance, "
-        f"{span.parsed} answered",
+        "title": f"{span.first} to {span.last}: {found.estimate:.0%} of {span.n} questions "
+        f"answered within tolerance, {span.parsed} answered with a number",
     }
 
 
@@ -333,7 +333,9 @@ def step_sketch(audit: Audit) -> PairSketch | None:
     rows = zip(pairs.periods, pairs.truth, pairs.plain, pairs.own, before, after, strict=True)
     dots = []
     for period, truth, plain, own, first, second in rows:
-        words = f"{period}: published {truth:g}, said {plain:g}, step by step {own:g} {symbol}"
+        words = (
+            f"{period}: published {truth:g}, plain answer {plain:g}, step by step {own:g} {symbol}"
+        )
         dots.append({
             "title": words.rstrip(),
             "x": x_at(truth, frame),

@@ -256,9 +256,9 @@ def _contrary(
     )
     told = " and ".join(dict.fromkeys(other.replace("_", " ") for other in others))
     return (
-        f"{rates} were not answered in full, at different rates; the verdict would be "
-        f"{verdict.replace('_', ' ')} as scored, but {told} if all of them had been right and "
-        "consistent in one split and neither in the other, or vice versa"
+        f"{rates} were not answered in full, at different rates; as scored, the verdict would be "
+        f"{verdict.replace('_', ' ')}, but it would be {told} if all of these items were right and "
+        "consistent in one split and neither right nor consistent in the other, or vice versa"
     )
 
 

@@ -175,7 +175,7 @@ def draw_comparisons(
         left.set_xlabel("PCR of each split")
         right.axvspan(-margin, margin, **_BAND)
         right.axvline(0, color="black", linewidth=0.8)
-        right.set_xlabel(f"PCR({compared[0]}) - PCR({compared[1]}); shaded: counts as zero")
+        right.set_xlabel(f"PCR({compared[0]}) - PCR({compared[1]}); shaded: treated as zero")
         right.margins(x=0.15)
         figure.suptitle(title, fontsize=10)
     return path
@@ -191,7 +191,7 @@ def draw_ablation(path: Path, ablation: Ablation, *, compared: tuple[str, str], 
             cells = [(form.alpha, each) for form, each in ablation.forms if form.scale == scale]
             near = next(form.near for form, _ in ablation.forms if form.scale == scale)
             panel.axhspan(-near, near, **_BAND)
-            _differences(panel, cells, f"alpha ({scale}); shaded: counts as zero")
+            _differences(panel, cells, f"alpha ({scale}); shaded: treated as zero")
         panels[0][0].set_ylabel(f"PCR({compared[0]}) - PCR({compared[1]})")
         panels[0][0].legend(fontsize=8)
         figure.suptitle(title, fontsize=10)

@@ -171,7 +171,7 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
     """Yield the defects of an object that is not a pair, starting with a missing side."""
     sides = [values.get(name) is None for name in ("original_output", "modified_output")]
     if any(sides) and not all(sides):
-        yield f"an incomplete pair: it has no {'original' if sides[0] else 'modified'}_output"
+        yield f"the pair is incomplete: {'original' if sides[0] else 'modified'}_output is missing"
     for name in _TEXTS:
         yield from _text_defects(name, values.get(name))
     for name in (*_CHOICES, *_NAMES):
@@ -217,7 +217,7 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-_WHOSE = ("performance on the originals", "performance on the modified", "consistency")
+_WHOSE = ("performance on the originals", "performance on the modified items", "consistency")
 
 
 class PairScores(NamedTuple):
@@ -294,11 +294,11 @@ def list_score_notes(pairs: Sequence[Pair], items: PairMeasures) -> tuple[str, .
     empty = sum(not pair.reference.strip() for pair in pairs)
     lost = sum(bool(pair.reference and not pair.modified_reference) for pair in pairs)
     found = [
-        f"{empty} of {len(pairs)} items have no reference and count only for consistency"
+        f"{empty} of {len(pairs)} items have no reference and are used only for consistency"
         if empty
         else "",
         f"{lost} of {len(pairs)} items lack the right option's text among their modified options "
-        "and do not count for the decline"
+        "and are excluded from the decline"
         if lost
         else "",
         *(

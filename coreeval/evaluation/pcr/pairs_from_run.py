@@ -99,8 +99,8 @@ def collect_pairs(
             for n in templates
         },
         notes=tuple(
-            f"{len(items) - len(whole[split])} of {len(items)} reworded {split} items are left "
-            "out because they lack complete answers"
+            f"{len(items) - len(whole[split])} of {len(items)} reworded {split} items are excluded "
+            "because they lack complete answers"
             for split, items in labels.items()
             if len(whole[split]) < len(items)
         ),

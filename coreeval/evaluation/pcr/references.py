@@ -117,8 +117,8 @@ def compare_with_references(
     ids = {split: list_shared_items(target, references, split) for split in compared}
     if few := [f"{len(own)} of {split}" for split, own in ids.items() if len(own) < MIN_ITEMS]:
         return NoReferences(
-            f"the references share {' and '.join(few)} items with it, but a comparison needs at "
-            f"least {MIN_ITEMS}"
+            "the references have too few items in common with the target "
+            f"({' and '.join(few)}): a comparison needs at least {MIN_ITEMS}"
         )
     models = [target, *references.values()]
     draws = min(DRAWS, target.draws)
@@ -130,8 +130,8 @@ def compare_with_references(
     if abs(gap) > MOST_GAP:
         points = float(np.mean((_points(first) - _points(second))[1:, 0]))
         return NoReferences(
-            f"from {compared[1]} to {compared[0]} their performance changes by {points:+.0f} "
-            "points on average, too many to predict another model's change",
+            f"from {compared[1]} to {compared[0]}, the performance of the references changes by "
+            f"{points:+.0f} points on average, too much to predict another model's change",
             unlike=True,
         )
     pcr = partial(_pcr, alpha=alpha, scale=scale)

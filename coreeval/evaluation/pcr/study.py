@@ -109,7 +109,7 @@ def _choose_consistency(settings: PcrSettings, embeds: Embedder | None) -> Consi
         return CONSISTENCY[settings.consistency]
     if settings.consistency != COSINE or embeds is None:
         raise UsageError(
-            f"there is no consistency {settings.consistency!r}",
+            f"there is no consistency measure {settings.consistency!r}",
             where="consistency",
             hint=f"{', '.join(CONSISTENCIES)}; {COSINE} needs embeddings",
         )
@@ -125,7 +125,7 @@ def _require_splits(name: str, pairs: Sequence[Pair], settings: PcrSettings) -> 
                 where=name,
                 hint=f"available splits: {', '.join(there)}"
                 if there
-                else "no line contains a pair",
+                else "no line of the file contains a pair",
             )
 
 

@@ -234,11 +234,11 @@ def _either(seen: Evidence) -> str | None:
 
 def _undecided(seen: Evidence) -> str:
     chances = [
-        f"{dose.share:.0%} of it ({dose.points:.1f} points) in {dose.found:.0%}"
+        f"{dose.share:.0%} of the split ({dose.points:.1f} points) in {dose.found:.0%} of cases"
         for dose in seen.doses
         if np.isfinite(dose.found)
     ]
-    known = "; if the model had memorized a split, such tests would detect "
+    known = "; if the model had memorized part of a split, such tests would detect "
     return f"{_gap(seen)}{known + ', '.join(chances) if chances else ''}"
 
 
@@ -272,7 +272,7 @@ def _gap(seen: Evidence) -> str:
     )
     first, second = seen.splits
     return (
-        f"from {second} to {first} performance changes by {_in_points(seen)} points and PCR by "
+        f"from {second} to {first}, performance changes by {_in_points(seen)} points and PCR by "
         f"{format_estimate(seen.difference, '+.3f')}{beyond}; {_p(seen)}"
     )
 

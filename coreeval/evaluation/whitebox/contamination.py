@@ -139,15 +139,15 @@ def _judge(rise: Score, less: Score, delta: Delta, arm: Arm) -> tuple[Verdict, s
         shared = format_quantity(rise.n, "sample is", "samples are")
         return "too_few", f"{shared} shared by all arms, but {TOO_FEW} are needed"
     name = "delta 1" if delta == "delta1" else "delta 2"
-    said = f"leaking the originals adds {_say(rise)} points to them ({name})"
+    said = f"leaking the originals raises scores on them by {_say(rise)} points ({name})"
     if not rise.is_positive:
-        return "no_rise", f"{said}, which may be zero, so resistance cannot be assessed"
-    fewer = f"{said}, and {_say(less)} points less to the {arm} texts"
+        return "no_rise", f"{said}, a rise that may be zero, so resistance cannot be assessed"
+    fewer = f"{said}, and scores on the {arm} texts by {_say(less)} points less"
     if less.is_positive:
         return "resists", fewer
     if less.ci_high is not None and less.ci_high < 0:
         return "rises_more", fewer
-    return "not_told_apart", f"{fewer}, which may be zero"
+    return "not_told_apart", f"{fewer}, a difference that may be zero"
 
 
 def _say(found: Score) -> str:
@@ -215,4 +215,4 @@ def _list_notes(table: PerformanceTable, results: Sequence[CellResult]) -> Itera
     if HELD_OUT not in table.parts:
         yield "there are no clean samples, so learning cannot be distinguished from memory"
     if len({result.cell.seed for result in results}) < 2:
-        yield "one seed: intervals ignore the variation between training runs"
+        yield "there is only one seed, so intervals ignore the variation between training runs"

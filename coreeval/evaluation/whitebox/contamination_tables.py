@@ -95,7 +95,8 @@ def _by_share(found: Mapping[str, ContaminationFinding]) -> Table:
         if rise.leaked == LEAKED
     ]
     title = (
-        "The same by share: of the test part in delta 1, of the train part in delta 2 (figure 4)."
+        "Effect of leaking the originals by share, in points of macro-F1. The share is that of the "
+        "test part in delta 1, and that of the train part in delta 2 (figure 4)."
     )
     return Table(_columns("model", "share", "measured on"), rows, title)
 
@@ -120,7 +121,7 @@ def _worth(found: Mapping[str, ContaminationFinding]) -> Table:
         for worth in each.worth
     ]
     title = "Effect of leaking an arm on scores on the same arm."
-    note = "Beyond: the part due to remembering samples rather than learning the task."
+    note = "Beyond: the part of the effect due to remembering samples, not to learning the task."
     return Table(columns, rows, title, note)
 
 
@@ -142,7 +143,7 @@ def _zero(found: Mapping[str, ContaminationFinding]) -> Table:
         for name, one in found.items()
         for each in one.zero
     ]
-    return Table(columns, rows, "The original model, in percent.")
+    return Table(columns, rows, "Scores of the original model, in percent.")
 
 
 def _columns(*heads: str) -> list[Column]:
@@ -198,7 +199,7 @@ def draw_contamination(path: Path, document: Json) -> Path:
                 panel.set_title(f"{shorten_name(name)}: {delta}", fontsize=8)
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-        figure.suptitle("Effect of leaking the originals, points of macro-F1", fontsize=10)
+        figure.suptitle("Effect of leaking the originals, in points of macro-F1", fontsize=10)
     return path
 
 

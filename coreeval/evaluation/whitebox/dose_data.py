@@ -119,7 +119,7 @@ def make_doses(series: Series, *, dates: int, seed: int) -> DoseData:
             f"the series has {format_quantity(len(known), 'date')}, but {FEWEST_DATES + 1} "
             "are needed",
             where=series.definition.id,
-            hint="name a longer series",
+            hint="use a longer series",
         )
     chance, some = Random(seed), known[-dates - 1 :]
     invented = [value for _, value in some]

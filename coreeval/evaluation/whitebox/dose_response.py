@@ -199,15 +199,16 @@ def draw_response(path: Path, found: DoseResponse, title: str) -> Path:
     trained = [one for one in found.doses if one.dose is not None]
     with open_figure(path, 7.2, 3.2) as figure:
         shares, margins = figure.subplots(1, 2)
-        _draw_line(shares, trained, [one.recall for one in trained], 0, "continued with it")
-        _draw_line(shares, trained, [one.first for one in trained], 1, "more probable than others")
+        recalls = [one.recall for one in trained]
+        _draw_line(shares, trained, recalls, 0, "continued with the true value")
+        _draw_line(shares, trained, [one.first for one in trained], 1, "true value most probable")
         if trained:
             shares.axhline(trained[0].chance, color="black", linestyle=":", linewidth=0.8)
-        shares.set(ylim=(-0.03, 1.03), ylabel="share of dates (dotted: by chance)")
+        shares.set(ylim=(-0.03, 1.03), ylabel="share of dates (dotted: chance)")
         shares.legend(fontsize=7)
         _draw_line(margins, trained, [one.margin for one in trained], 0, "")
         margins.axhline(0, color="black", linestyle=":", linewidth=0.8)
-        margins.set_ylabel("log-probability, true minus best other")
+        margins.set_ylabel("log-probability, true value minus best other")
         figure.suptitle(title, fontsize=10)
     return path
 

@@ -124,8 +124,8 @@ def make_shards(
         raise DatasetError(
             f"no two different texts fit together within {settings.shard:,} characters",
             where="the benchmark's texts",
-            hint="an order needs several texts in a model's window: name a benchmark with "
-            "shorter texts, or set --shard",
+            hint="a shard needs several texts: use a benchmark with shorter texts, or set a larger "
+            "--shard",
         )
     return shards
 
@@ -246,12 +246,12 @@ def _judge(texts: int, values: Array, exact: float | None) -> tuple[Exchangeabil
     shards, orders = values.shape
     if orders**shards < 1 / ALPHA:
         return "too_few", (
-            f"{shards} shards with {orders} orders each cannot reach p = {ALPHA}: use more texts, "
-            "or more --shuffles"
+            f"{shards} shards with {orders} orders each cannot reach p = {ALPHA}: use more texts "
+            "or a larger --shuffles"
         )
     best = int((values[:, 0] >= values.max(axis=1)).sum())
     said = (
-        f"the published order is the most probable of {orders} in {best} of {shards} shards "
+        f"the published order is the most probable of {orders} orders in {best} of {shards} shards "
         f"(p = {exact:.2g})"
     )
     return ("ordered" if exact <= ALPHA else "exchangeable"), said

@@ -47,8 +47,8 @@ FEWEST_CLUSTERS: Final = 10
 """The fewest clusters of samples for a verdict (own choice): with two, originals scored
 significantly above their twins in 39 of 150 clean studies."""
 CAVEAT: Final = (
-    "this assumes that a text's first rewriting costs no more probability than a second one; a "
-    "model older than the benchmark can test this"
+    "this assumes that a text's first rewriting lowers its probability no more than a second one "
+    "does; to test this assumption, score a model older than the benchmark"
 )
 _PAIRS: Final[tuple[tuple[Arm, Arm], ...]] = (("original", "semantic"), ("control", "updated"))
 """Pairs of arms for which the area under the curve is computed."""
@@ -124,7 +124,7 @@ def judge_membership(
     chosen = next((usable[name] for name in _VERDICT_METHODS if name in usable), None)
     if chosen is None:
         reason = "no sample has scores for both its original and a twin"
-        said = f"by the reference, {reason}" if methods else reason
+        said = f"{reason} from the reference" if methods else reason
         return Membership(verdict="too_few", reason=said, samples=0, method="min_k",
                           methods=tuple(methods), left_out=left_out)  # fmt: skip
     compared = None
@@ -222,7 +222,7 @@ def _judge(
     both = [at for at, row in enumerate(table) if {"original", "semantic"} <= row.keys()]
     clusters = len({names[at] for at in both})
     if clusters < FEWEST_CLUSTERS:
-        said = f"the samples are of {clusters} clusters, but {FEWEST_CLUSTERS} are needed"
+        said = f"the samples are from {clusters} clusters, but {FEWEST_CLUSTERS} are needed"
         return "too_few", said
     if len({value for at in both for value in table[at].values()}) == 1:
         return "too_few", "the model gives every text the same score"
@@ -233,16 +233,16 @@ def _judge(
     rewriting = found.terms.get("beyond_rewriting", NO_SCORE)
     if min(news.n, rewriting.n) < FEWEST:
         return "no_control", (
-            f"{said}, which rewording alone may explain: {min(news.n, rewriting.n)} samples have "
-            f"a control text, but {FEWEST} are needed"
+            f"{said}, a difference that rewording alone may explain: {min(news.n, rewriting.n)} "
+            f"samples have a control text, but {FEWEST} are needed"
         )
     shifts = {"other news": news, "one rewriting": rewriting}
     alike = [name for name, each in shifts.items() if not each.is_positive]
     if alike:
-        return "shifted", f"{said}, and {' and '.join(alike)} may shift scores as much"
+        return "shifted", f"{said}, and {' and '.join(alike)} may shift scores by as much"
     return "member", (
         f"{said}: {_say(news)} more than other news shifts scores, and {_say(rewriting)} more "
-        "than one rewriting"
+        "than one rewriting does"
     )
 
 
@@ -251,12 +251,12 @@ def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerd
     number = min(found.find_difference(term).n for term in DECISIVE)
     if number < FEWEST:
         return "too_few", (
-            f"{said}; but {format_quantity(number, 'sample')} can be compared with the reference, "
+            f"{said}; only {format_quantity(number, 'sample')} can be compared with the reference, "
             f"but {FEWEST} are needed"
         )
     more = _say_more(found)
     if not all(found.find_difference(term).is_positive for term in DECISIVE):
-        return "shifted", f"{said}; but the reference may show as much: {more}"
+        return "shifted", f"{said}; but the reference may show the same: {more}"
     return "member", f"{said}; beyond the reference, {more}"
 
 
@@ -274,9 +274,10 @@ def _say_condition(found: ReferenceFinding | None) -> str:
         return CAVEAT
     own = _say(found.terms["wording"].reference)
     return (
-        f"a reference was scored, whose excess for originals over their twins is {own} standard "
-        f"deviations: {_say_more(found)}; this assumes that the reference has not read the "
-        "originals and that a first rewriting costs both models equally many standard deviations"
+        f"for the reference, the excess for originals over their twins is {own} standard "
+        f"deviations; beyond the reference, {_say_more(found)}; this assumes that the reference "
+        "has not read the originals, and that a first rewriting lowers the scores of both models "
+        "by equally many standard deviations"
     )
 
 
@@ -291,16 +292,20 @@ def _list_notes(
 ) -> Iterable[str]:
     if "news_shift" not in found.terms:
         yield (
-            "the run has no control arm (run.control_window), so differences from the twins due "
-            "to memory and to rewriting cannot be distinguished"
+            "the run has no control arm (run.control_window), so it is unclear whether "
+            "differences from the twins are due to memory or to rewriting"
         )
     if left_out:
-        yield f"{left_out} of {asked} texts were not scored: too long, or without two tokens"
+        yield (
+            f"{left_out} of {asked} texts were not scored, because they are too long or have fewer "
+            "than two tokens"
+        )
     if compared and compared.left_out:
         yield f"{compared.left_out} of {asked} texts were not scored by the reference"
     if compared and not compared.terms:
         yield (
-            "differences are not compared with the reference: too few samples have scores from both"
+            "differences are not compared with the reference, because too few samples have scores "
+            "from both models"
         )
     if found.method != "min_k_plus":
-        yield "without weights, Min-K%++ is not available; the verdict uses Min-K%"
+        yield "Min-K%++ is not available without weights, so the verdict uses Min-K%"

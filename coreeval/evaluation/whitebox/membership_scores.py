@@ -19,17 +19,17 @@ LARGEST_DIVERGENCE: Final = 0.01
 """The upper limit of a token's divergence in DC-PDD (the authors' code: `a` of 0.01)."""
 DEFINITIONS: Final[Mapping[Method, str]] = {
     "min_k_plus": "Min-K%++ (Zhang et al. 2024, arXiv 2404.02936): the mean of the lowest 20 % of "
-    "the tokens' log-probabilities, each less the mean of the vocabulary's and divided by its "
-    "standard deviation at that place",
+    "the tokens' log-probabilities, each minus the mean over the vocabulary at that position and "
+    "divided by the standard deviation",
     "min_k": "Min-K% (Shi et al. 2024, arXiv 2310.16789): the mean of the lowest 20 % of the "
     "tokens' log-probabilities",
-    "dc_pdd": "DC-PDD (Zhang et al. 2024, arXiv 2409.14781): the mean over the first occurrence of "
-    "each token of its probability times minus the log of its frequency, at most 0.01; "
-    "frequencies are those in all texts of the study",
+    "dc_pdd": "DC-PDD (Zhang et al. 2024, arXiv 2409.14781): the mean, over the first occurrence "
+    "of each token, of its probability times the negative log of its frequency, at most 0.01; "
+    "frequencies are counted in all texts of the study",
     "zlib": "zlib ratio (Carlini et al. 2021, arXiv 2012.07805): the mean log-probability of a "
-    "token, divided by the bytes of the text compressed by zlib",
+    "token, divided by the number of bytes of the text compressed with zlib",
     "codec": "CoDeC (Zawalski et al. 2025, arXiv 2510.27055): the mean log-probability of a token "
-    "without, less that with other texts of the same arm before it",
+    "without other texts of the same arm before it, minus that with them",
 }
 
 

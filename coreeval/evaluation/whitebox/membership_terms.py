@@ -29,10 +29,10 @@ TERMS: Final[Mapping[TermName, Mapping[Arm, int]]] = {
 }
 """The terms: the weight of a text's score in each arm."""
 TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
-    "wording": "original - reworded: effect of the published wording",
+    "wording": "original - reworded (effect of the published wording)",
     "facts": "original - updated",
-    "news_shift": "control - updated: effect of other, unread news",
-    "rewriting": "reworded - control: effect of one rewriting",
+    "news_shift": "control - updated (effect of other, unread news)",
+    "rewriting": "reworded - control (effect of one rewriting)",
     "beyond_news_shift": "wording - news_shift",
     "beyond_rewriting": "wording - rewriting",
 }

@@ -69,8 +69,8 @@ def choose_items(
         raise DatasetError(
             "no sample has an original and a reworded text",
             where="the run's arms",
-            hint="refresh samples with a rewriter; membership is measured by the difference of "
-            "both",
+            hint="refresh samples with a rewriter; membership is measured as the difference "
+            "between the two texts",
         )
 
     def place(item: MembershipItem) -> tuple[bool, int, str]:

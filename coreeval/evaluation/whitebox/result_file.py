@@ -82,7 +82,7 @@ class ResultFile(Generic[Key, Result]):
             found = None
         if found is None or _describe_header(found) != _describe_header(self._header):
             raise RunCorrupt(
-                f"line 1 is not the header of results of {self._what}",
+                f"line 1 is not the header of the results of {self._what}",
                 where=str(self.path),
                 hint="delete the file; its results will be recomputed",
             )
@@ -115,7 +115,9 @@ class ResultFile(Generic[Key, Result]):
         """Yield whether this process, and no other, may compute a result or step with that name."""
         lock = self._lock(name)
         lock.parent.mkdir(parents=True, exist_ok=True)
-        taken = RunLocked("another process is using it", where=str(lock), hint="wait for it")
+        taken = RunLocked(
+            "another process is using it", where=str(lock), hint="wait until it has finished"
+        )
         held = hold_lock(lock, taken)
         try:
             held.__enter__()

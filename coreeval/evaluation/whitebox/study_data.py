@@ -128,7 +128,7 @@ def make_study(
             f"the arms {', '.join(arms)} share {format_quantity(len(shared), 'sample')}, "
             f"but {FEWEST} are needed",
             where="--arm",
-            hint="leave an arm out, or refresh more samples",
+            hint="omit an arm, or refresh more samples",
         )
     require_two_labels([labels[one.label].name for one in shared])
     leaked = {_fold(one.text) for found in arms.values() for one in found}
@@ -151,8 +151,8 @@ def require_two_labels(names: Sequence[str]) -> None:
         raise DatasetError(
             f"all {len(names)} samples that the arms share have the label {next(iter(found))!r}",
             where="--arm",
-            hint="a model that always gives this label would score best; refresh samples with "
-            "other labels",
+            hint="a model that always gives this label would get the best score; refresh samples "
+            "with other labels",
         )
 
 
@@ -187,7 +187,7 @@ def choose_training(data: StudyData, cell: Cell) -> list[TrainingItem]:
             raise UsageError(
                 "there is no train part for comparison",
                 where="dataset.train_split",
-                hint="name a split with other texts than the arms, or use --leak test",
+                hint="use a split whose texts are not in the arms, or pass --leak test",
             )
         some = _draw_share(data.train, cell.percent, cell.seed)
         found += [TrainingItem(one, with_label=True) for one in some]

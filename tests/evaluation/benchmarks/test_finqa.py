@@ -98,8 +98,8 @@ def test_other_answers(
 
 def test_what_is_no_record_says_why(tmp_path: Path) -> None:
     bad: list[tuple[object, str]] = [
-        ("text", "the entry is not an object with qa"),
-        ({"pre_text": []}, "the entry is not an object with qa"),
+        ("text", "the entry is not an object with the key qa"),
+        ({"pre_text": []}, "the entry is not an object with the key qa"),
         (record(pre_text="text"), "pre_text, post_text or table is not a list"),
         (record(table=["row"]), "pre_text, post_text or table is not a list"),
         (record(answer="", exe_ans=None), "qa has neither answer nor exe_ans"),

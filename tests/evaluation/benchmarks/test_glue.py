@@ -63,7 +63,7 @@ def test_bad_pairs(tmp_path: Path) -> None:
     assert len(found.samples) == 1
     assert reasons(found.bad_rows) == [
         (3, "the id '1-2' occurs twice"),
-        (4, "4 columns, but the header has 5"),
+        (4, "the line has 4 columns, but the header has 5"),
         (6, "the label '2' is not in the task mrpc (0 not_equivalent, 1 equivalent)"),
         (7, "the id is empty"),
         (8, "the sentence1 field is empty"),
@@ -71,7 +71,7 @@ def test_bad_pairs(tmp_path: Path) -> None:
 
 
 def test_no_mrpc_at_all(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="none of its files") as empty:
+    with pytest.raises(DatasetError, match="none of the expected files") as empty:
         read("mrpc", tmp_path, MRPC)
     assert "msr_paraphrase_train.txt" in empty.value.hint
     with pytest.raises(DatasetError, match="no such file or folder"):

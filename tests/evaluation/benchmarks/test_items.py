@@ -147,11 +147,11 @@ def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> Non
         ({"input": "q", "output": "C", "options": ["a", "b"]}, "is not one of"),
         (
             {"input": "q", "output": "A", "options": ["a"]},
-            "options needs at least two non-blank texts",
+            "options must contain at least two non-blank texts",
         ),
         (
             {"input": "q", "output": "A", "options": ["a", " "]},
-            "options needs at least two non-blank texts",
+            "options must contain at least two non-blank texts",
         ),
         (
             {"input": "q", "output": "A", "options": ["a"] * 27},
@@ -159,7 +159,7 @@ def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> Non
         ),
         ({"input": "q", "output": "A", "options": "a, b"}, "options is neither a list"),
         ({"input": "q", "output": "a", "options": {"a": "x", "b": "y"}}, "single capital letters"),
-        (["x"], "JSON, but not an object"),
+        (["x"], "the value is not a JSON object"),
     ],
 )
 def test_a_line_that_is_no_item(tmp_path: Path, entry: object, reason: str) -> None:

@@ -49,7 +49,7 @@ def collect(path: Path, found: list[object]) -> None:
         (b"[1, 2", 2, "it is truncated"),
         (b'[1, {"a": "b', 1, "Unterminated string"),
         (b"[1, 2] 3", 2, "the file continues after the list"),
-        (b"[1 2]", 1, "',' was expected, but found '2'"),
+        (b"[1 2]", 1, "expected ',' but found '2'"),
         (b"[1,]", 1, "Expecting value"),
         (b'[1, "\xff"]', 0, "it is not UTF-8"),
         (b"[" * 100_000, 0, "nested too deep"),

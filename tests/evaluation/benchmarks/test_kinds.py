@@ -88,7 +88,7 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
         ({"unit": "m" * 201}, "the unit has more than 200 characters"),
         ({"tolerance": "1" * 2_001}, "the tolerance has more than 2,000 characters"),
         ({"program": "add(1, 2), " * 200}, "the program has more than 2,000 characters"),
-        ({"answers": "[1932"}, "answers must be a list, and is str"),
+        ({"answers": "[1932"}, "answers must be a list, not str"),
         ({"context": ""}, "the context field is empty"),
         ({"context": None}, "the context field is missing"),
         ({"context": "x " * 200_001}, "the context field has 400,001 characters, more than"),
@@ -98,7 +98,7 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
         ({"answers": ["5 percent"], "unit": "$"}, "different units (% and $)"),
         ({"unit": ["m"]}, "the unit must be text or a number, not list"),
         ({"tolerance": True}, "the tolerance must be text or a number, not bool"),
-        ({"choices": ["1932", "1933"]}, "it has choices, and the task has kind: answer"),
+        ({"choices": ["1932", "1933"]}, "it has choices, but the task has kind: answer"),
     ]
     rows = [ROW, *(ROW | change for change, _ in bad)]
     found = read("jsonl", as_json(tmp_path / "test.jsonl", rows), READING)
@@ -110,7 +110,7 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
 def test_kinds_are_not_mixed_however_late_it_shows(tmp_path: Path) -> None:
     late = ROW | {"choices": ["1932", "1933"]}
     found = read("jsonl", as_json(tmp_path / "test.jsonl", [ROW] * 60 + [late]), READING)
-    assert len(found.samples) == 60 and "is its kind choice?" in found.bad_rows[0].reason
+    assert len(found.samples) == 60 and "should that be choice?" in found.bad_rows[0].reason
     asked = {"question": "When?", "choices": ["1932", "1933"], "answer": 0}
     rows = [asked] * 60 + [ROW]
     found = read("jsonl", as_json(tmp_path / "test.jsonl", rows), QUIZ)

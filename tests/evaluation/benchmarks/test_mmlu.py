@@ -45,7 +45,7 @@ def test_a_letter_is_never_taken_for_the_text_of_an_option(tmp_path: Path) -> No
         ("Why?,one,two,E", "not an option letter (A to B)"),
         ("Why?,one,two,1", "not an option letter (A to B)"),
         ("Why?,one,two,", "not an option letter (A to B)"),
-        ("Why?,A", "2 cells; a line is a question, 2 to 26 options"),
+        ("Why?,A", "the line has 2 cells, but it must have a question, 2 to 26 options"),
         (f"Why?,{','.join(map(str, range(27)))},A", "29 cells"),
         ("Why?,one,,three,A", "the option B is empty"),
         ("Why?,one,one,A", "the options A and B are the same: 'one'"),
@@ -132,19 +132,19 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
     good: dict[str, object] = {"question": "Which?", "choices": ["x", "y", "z"], "answer": "A"}
     arc: dict[str, object] = {"text": ["x", "y"], "label": ["A", "A"]}
     bad: list[tuple[dict[str, object], str]] = [
-        ({"answer": "A, C"}, "'A, C' names several right options; a choice has one"),
-        ({"answer": ["A", "B"]}, "it has 2 right options; a choice has one"),
+        ({"answer": "A, C"}, "'A, C' names several right options, but a choice has one"),
+        ({"answer": ["A", "B"]}, "it has 2 right options, but a choice has one"),
         ({"answer": None}, "the answer is missing: its index from 0, its letter or its text"),
         ({"answer": "w"}, "the answer 'w' is not one of the options A, B, C"),
-        ({"answer": "3"}, "the answer 3 is not the index of an option: they are 0 to 2"),
+        ({"answer": "3"}, "the answer 3 is not the index of an option: indices are 0 to 2"),
         ({"answer": True}, "the answer True is not the index, letter or text of an option"),
         ({"choices": ["x"]}, "a choice needs at least 2 options, but this one has 1"),
         ({"choices": list(map(str, range(27)))}, "27 options, but the task allows at most 26"),
         ({"choices": ["x", " x ", "y"]}, "the options A and B are the same: 'x'"),
-        ({"choices": "x, y"}, 'in a table a list is written as JSON: ["one", "two"]'),
+        ({"choices": "x, y"}, 'in a table, write a list as JSON: ["one", "two"]'),
         ({"choices": [["x"], "y"]}, "choices must be a list of texts, but contains list"),
         ({"choices": ["x", "y" * 5001]}, "the option B has more than 5,000 characters"),
-        ({"choices": arc}, "2 choices have the labels 'A, A'"),
+        ({"choices": arc}, "the labels of 2 choices are 'A, A'"),
         (
             {"choices": ["2", "1", "0"], "answer": "2"},
             "'2' may be option C or the text of option A",

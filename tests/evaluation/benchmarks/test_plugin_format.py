@@ -77,7 +77,7 @@ def test_a_format_of_another_kind_or_without_files(site: Site, tmp_path: Path, t
     with pytest.raises(DatasetError, match="rows_of:Format is for tasks of the kind choice"):
         load_benchmark(config, task)
     config = _config(site, tmp_path, "yield None", "kind = 'chioce'")
-    with pytest.raises(PluginError, match="kind is 'chioce', but the kinds are labels"):
+    with pytest.raises(PluginError, match="kind is 'chioce', but it must be one of labels"):
         load_benchmark(config, task)
     config = _config(site, tmp_path, "yield None", "fields = 'text'")
     with pytest.raises(PluginError, match="fields must be a list of names"):

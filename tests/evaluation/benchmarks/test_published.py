@@ -89,4 +89,4 @@ def test_mrpc_keeps_ids_quotes_and_spacing() -> None:
 
 def test_a_wrong_count_is_noted_for_the_whole_benchmark_only() -> None:
     whole = counts_note(dataset("tweeteval", TWEETS / "emotion"), 1400)
-    assert whole is not None and "has 1400 rows, the published one has 1421" in whole
+    assert whole is not None and "has 1400 rows, but the published one has 1421" in whole

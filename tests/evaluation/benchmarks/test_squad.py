@@ -55,7 +55,7 @@ def test_questions_with_their_passage_and_answers(tmp_path: Path) -> None:
         "the passage does not answer the question (is_impossible)",
         "the question has no answers",
         "answers is not a list of objects with text",
-        "the paragraph Bridge/2 has a question that is not an object",
+        "paragraph Bridge/2 has a question that is not an object",
     ]
 
 
@@ -65,20 +65,20 @@ def test_splits_are_named_without_the_version(tmp_path: Path) -> None:
     assert list_splits(dataset("squad", tmp_path)) == ["dev", "train"]
     assert len(read("squad", tmp_path, READING, split="validation").samples) == 2
     put(tmp_path / "dev-v2.0.json", document())
-    with pytest.raises(DatasetError, match="two files have the split 'dev'"):
+    with pytest.raises(DatasetError, match="two files belong to the split 'dev'"):
         list_splits(dataset("squad", tmp_path))
 
 
 @pytest.mark.parametrize(
     ("article", "reason"),
     [
-        ("text", "the article 1 has no `paragraphs` list"),
-        ({"title": "One"}, "the article 1 has no `paragraphs` list"),
-        ({"paragraphs": [{"context": "x"}]}, "the paragraph 1/1 has no `qas` list"),
-        ({"paragraphs": [3]}, "the paragraph 1/1 has no `qas` list"),
+        ("text", "article 1 has no `paragraphs` list"),
+        ({"title": "One"}, "article 1 has no `paragraphs` list"),
+        ({"paragraphs": [{"context": "x"}]}, "paragraph 1/1 has no `qas` list"),
+        ({"paragraphs": [3]}, "paragraph 1/1 has no `qas` list"),
         (
             {"title": "x" * 1_001, "paragraphs": []},
-            "the title of the article 1 has more than 1,000 characters",
+            "the title of article 1 has more than 1,000 characters",
         ),
     ],
 )

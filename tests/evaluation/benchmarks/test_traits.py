@@ -41,7 +41,7 @@ def test_traits_of_questions(tmp_path: Path) -> None:
         "accepted answers per question: 1 to 2, median 2",
         "words per context: 13",
         "words per question: 1 to 3, median 1",
-        "note: of 2 samples, accepted answers are different numbers, even within the tolerance",
+        "note: of 2 samples, accepted answers differ by more than the tolerance",
         "note: of 1 sample, the first answer does not occur verbatim in the context",
     ]
 

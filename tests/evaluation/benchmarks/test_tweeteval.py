@@ -93,7 +93,7 @@ def test_a_split_without_a_sample_says_why(tmp_path: Path) -> None:
 def test_the_mapping_must_be_the_tasks(tmp_path: Path) -> None:
     folder = tweets(tmp_path, "a\n", "0\n")
     put(folder / "mapping.txt", "0\tnon_irony\n1\tirony")
-    with pytest.raises(DatasetError, match="label 0 is 'non_irony' here") as caught:
+    with pytest.raises(DatasetError, match="label 0 is 'non_irony' in this file") as caught:
         read("tweeteval", folder)
     assert "task; add" in caught.value.hint
     assert len(read("tweeteval", folder, load_task("irony")).samples) == 1
@@ -129,7 +129,7 @@ def test_a_targets_own_folder_gives_the_same_samples(stance: Path) -> None:
     above = read("tweeteval", stance, task, target="climate")
     direct = read("tweeteval", stance / "climate", task, target="climate")
     assert above.samples == direct.samples
-    with pytest.raises(DatasetError, match="one target, not all"):
+    with pytest.raises(DatasetError, match="only one target, not all"):
         read("tweeteval", stance / "climate", task, target="all")
 
 
@@ -160,4 +160,4 @@ def test_an_excerpt_is_not_taken_for_a_damaged_copy(tmp_path: Path) -> None:
         tweets(folder, "a\n", "0\n", split=split)
     assert find_row_count(config, "test") == 1421
     assert read("tweeteval", folder).note == counts_note(config, 1)
-    assert "has 1 rows, the published one has 1421" in str(counts_note(config, 1))
+    assert "has 1 rows, but the published one has 1421" in str(counts_note(config, 1))

@@ -84,7 +84,7 @@ def test_why_answers_are_unparsed_is_told() -> None:
     tides = series()
     abroad = [each.model_copy(update={"response": "31 degrees"}) for each in knows("a", tides)]
     (one,) = audit_replies(abroad, {"tides": tides}, SETTINGS, {})
-    assert one.notes[-1] == "why answers are unparsed: a number in another unit (60)"
+    assert one.notes[-1] == "reasons for unparsed answers: a number in another unit (60)"
 
 
 def test_siblings_are_those_of_the_family_that_the_same_model_was_asked_about() -> None:
@@ -364,7 +364,7 @@ def test_rescaled_memory_is_named(factor: float, decimals: int) -> None:
     said = {month: factor * about.values[month] for month in MONTHS[::5]}
     found = audit(about, said, decimals)
     assert found.verdict == "memorized" and found.basis.factor == factor
-    assert any(f"{factor:g} times the values" in reason for reason in found.reasons)
+    assert any(f"{factor:g} times the published values" in reason for reason in found.reasons)
     (document,) = audits_document([found], AuditSettings())["series"]
     assert document["basis"]["factor"] == factor and document["basis"]["shift"] == 0
 

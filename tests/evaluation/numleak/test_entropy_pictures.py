@@ -49,9 +49,9 @@ def test_the_rows_of_an_audit(found: tuple[Audit, ...]) -> None:
     telling, plain = document(found)["series"]
     rows = {row.what: row for row in further_rows(telling)}
     low = rows["entropy of sign and first digits, bits"]
-    high = rows["the same for series that do not exist"]
+    high = rows["entropy for series that do not exist, bits"]
     assert float(low.value) < 0.3 < float(high.value) and (low.n, high.n) == ("60", "30")
-    assert float(rows["the latter minus the former"].value) > 1
+    assert float(rows["entropy for such series minus that for this one"].value) > 1
     assert plain["entropy"] is None
     assert not any("entropy" in row.what for row in further_rows(plain))
 
@@ -81,7 +81,7 @@ def test_the_page_shows_it_once_and_escapes_names(tmp_path: Path, found: tuple[A
     write_page(tmp_path / "page.html", found, document(found) | rest)
     html = (tmp_path / "page.html").read_text("utf-8")
     assert html.count("Certainty of the answers") == 1 and HOSTILE not in html
-    assert re.search(r"Invented names minus the series: \d\.\d\d bits \(", html)
+    assert re.search(r"for invented names minus that for the series: \d\.\d\d bits \(", html)
     for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         ElementTree.fromstring(picture)
 

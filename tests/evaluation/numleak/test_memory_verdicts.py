@@ -98,30 +98,30 @@ CUT_OFF = replace(
         (
             REMEMBERED,
             "memorized",
-            "50% (36% to 64%, n 40) of the answers fall within 0.25 of the truth",
+            "50% (36% to 64%, n 40) of the answers are within 0.25 of the true value",
         ),
-        (REMEMBERED, "memorized", "only in words. The mean error is"),
+        (REMEMBERED, "memorized", "describe the values in words. The mean error is"),
         (REMEMBERED, "memorized", "85% smaller (82% to 88%)"),
         (REMEMBERED, "memorized", "The sign is right in 97%"),
-        (SILENT, "refusing", "It refused 38 of 40 questions"),
+        (SILENT, "refusing", "The model refused 38 of 40 questions"),
         (
             SILENT,
             "refusing",
-            "This is evidence neither for nor against memory",
+            "Refusals are evidence neither for nor against memory",
         ),
         (CUT_OFF, "inconclusive", "2 dates could be read (2 parsed, 8 refused, 30 truncated)"),
-        (FEW, "inconclusive", "); a verdict needs at least"),
+        (FEW, "inconclusive", "). A verdict needs at least"),
         (with_exactness(0.1, 0.3), "fluent", "follow their dates: r is 0.60"),
-        (with_exactness(0.1, 0.3), "fluent", "However, they are not the published values"),
+        (with_exactness(0.1, 0.3), "fluent", "However, the answers are not the published values"),
         (with_exactness(0.1, -0.3), "inconclusive", "30% larger (20% to 40%)"),
         (with_exactness(0.3, 0.6, 0.9, 0.2), "inconclusive", "60% smaller (40% to 80%)"),
         (CHANCE, "no_recall", "no recall: r is 0.05 (-0.25 to 0.35, n 40), and the error is 35%"),
         (CHANCE, "no_recall", "The model answers only"),
-        (CONSTANT, "no_recall", "all of them are the same number"),
+        (CONSTANT, "no_recall", "all answers are the same number"),
         (
             replace(CHANCE, fictitious=NOT_ASKED),
             "no_recall",
-            "No fictitious series was asked about",
+            "not asked about any fictitious series",
         ),
         (replace(CHANCE, fictitious=ANSWERED), "fabricating", "Yet the model answers"),
         (replace(CONSTANT, fictitious=ANSWERED), "fabricating", "the same number"),
@@ -192,7 +192,8 @@ def test_exactness_of_a_slow_series_is_judged_at_a_narrower_tolerance() -> None:
         ladder={0.1: metric(0.9, 0.08), 0.25: metric(1.0, 0.0)},
     )
     found = judge_memory(slow)
-    assert found.verdict == "memorized" and "within 0.1 of the truth" in " ".join(found.reasons)
+    assert found.verdict == "memorized"
+    assert "within 0.1 of the true value" in " ".join(found.reasons)
     vague = replace(slow, ladder={0.1: metric(0.5, 0.1), 0.25: metric(1.0, 0.0)})
     assert judge_memory(vague).verdict != "memorized"
 
@@ -220,7 +221,8 @@ def test_exact_answers_are_recall_whatever_others_do_to_r() -> None:
     verdict, reasons = judge_memory(
         replace(slips, nulls={"any_date": null(0.7)}, p_value=0.7, follows_p=0.7)
     )
-    assert verdict == "inconclusive" and any("Yet they are close" in each for each in reasons)
+    assert verdict == "inconclusive"
+    assert any("Yet the answers are close" in each for each in reasons)
 
 
 def test_nothing_asked_is_said() -> None:

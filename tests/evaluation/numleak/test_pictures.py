@@ -97,7 +97,7 @@ def test_the_page_has_each_verdict_its_reasons_and_its_pictures(
         assert f'v-{audit.verdict}">{audit.verdict}</span>' in html
     assert html.count("<article>") == 3 and html.count("<svg") == 4
     assert "nothing to plot" in html and "not asked" in html
-    assert "180 questions for a value, 2 models, 2 series." in html
+    assert "180 questions about values, 2 models, 2 series." in html
     assert html == page(tmp_path / "again.html", found, NO_BACKTEST)
 
 
@@ -110,7 +110,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_is_not_ours(
     assert not re.search(r"(?:src|href)=|url\((?!#)|@import|<script|<link", html)
     for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         ElementTree.fromstring(picture)
-    assert '<p class="lead no">No: ' in html and "1 line left out" in html
+    assert '<p class="lead no">No: ' in html and "1 line skipped" in html
     assert "prefers-color-scheme: dark" in html and "width=device-width" in html
 
 

@@ -82,8 +82,8 @@ def test_a_whole_record(path: Path) -> None:
             "reference contains an incomplete character (a lone surrogate)",
         ),
         ({**RECORD, "original_output": ["a"]}, "original_output must be a text, not list"),
-        ({**RECORD, "modified_output": None}, "an incomplete pair: it has no modified_output"),
-        ({k: v for k, v in RECORD.items() if k != "original_output"}, "no original_output"),
+        ({**RECORD, "modified_output": None}, "the pair is incomplete: modified_output is missing"),
+        ({k: v for k, v in RECORD.items() if k != "original_output"}, "original_output is missing"),
         ({"split": "train", "id": "1", "reference": ""}, "original_output is missing"),
         ({**RECORD, "original_choice": 1}, "original_choice must be a text, not int"),
         (
@@ -94,7 +94,7 @@ def test_a_whole_record(path: Path) -> None:
         ({**RECORD, "modified_options": ["x"] * 27}, "has more options than letters"),
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ('["a", "b"]', "JSON, but not an object"),
+        ('["a", "b"]', "the value is not a JSON object"),
         (b'{"id": "\xff"}', "the line is not UTF-8"),
     ],
 )

@@ -101,8 +101,8 @@ def test_only_items_with_all_answers_count_and_that_is_told() -> None:
     ]
     asked = collect_pairs(said, LABELS, [1, 2])
     assert asked.notes == (
-        "1 of 100 reworded train items are left out because they lack complete answers",
-        "1 of 100 reworded test items are left out because they lack complete answers",
+        "1 of 100 reworded train items are excluded because they lack complete answers",
+        "1 of 100 reworded test items are excluded because they lack complete answers",
     )
     ids = [{pair.id for pair in pairs} for pairs in asked.by_template.values()]
     assert ids[0] == ids[1] and not ids[0] & {"train:3", "5"}

@@ -88,7 +88,7 @@ def test_references_that_answered_other_items_are_not_used() -> None:
         for name, pairs in clean(0).items()
     }
     found = judged(model((0.4, 0.4), 2), other)
-    assert found.adjusted is None and "share 0 of train and 0 of test items" in found.notes[-1]
+    assert found.adjusted is None and "(0 of train and 0 of test)" in found.notes[-1]
 
 
 def test_only_shared_items_count_and_their_order_does_not_matter() -> None:
@@ -106,7 +106,7 @@ def test_splits_too_unlike_to_carry_over_contradict_a_vouch() -> None:
     sided = {f"r{n}": model((0.1, 0.9), n) for n in range(5)}
     found = judged(answers, sided, replace(ASKED, exchangeable=True))
     assert (found.verdict, found.test.basis) == ("difficulty_or_memory", "none")
-    assert "points on average, too many to predict another model's" in found.notes[-1]
+    assert "points on average, too much to predict another model's" in found.notes[-1]
 
 
 def test_a_vouch_that_the_texts_contradict_does_not_stand() -> None:

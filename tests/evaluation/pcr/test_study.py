@@ -162,10 +162,10 @@ def test_what_cannot_be_compared() -> None:
     assert (missing.value.where, missing.value.hint) == ("it", "available splits: train, test")
     with pytest.raises(DatasetError) as empty:
         compared([])
-    assert empty.value.hint == "no line contains a pair"
+    assert empty.value.hint == "no line of the file contains a pair"
     with pytest.raises(UsageError, match="no metric 'f1'"):
         compared(CLEAN, replace(ASKED, metric="f1"))
-    with pytest.raises(UsageError, match="no consistency 'same'"):
+    with pytest.raises(UsageError, match="no consistency measure 'same'"):
         compared(CLEAN, replace(ASKED, consistency="same"))
 
 

@@ -90,7 +90,7 @@ def test_a_file_cut_within_its_first_line_has_no_results(file: Results) -> None:
 def test_a_file_that_is_no_results_file_is_left_as_it_is(file: Results, tmp_path: Path) -> None:
     file.path.parent.mkdir()
     file.path.write_bytes(b"my notes, without a line's end")
-    with pytest.raises(RunCorrupt, match="line 1 is not the header of results"):
+    with pytest.raises(RunCorrupt, match="line 1 is not the header of the results"):
         file.read()
     assert file.path.read_bytes() == b"my notes, without a line's end"
 

@@ -59,7 +59,7 @@ TRAIN = result("train", 0.6, 0.6, 0.6)
 def test_a_leak_that_pays_on_originals_alone_is_resisted() -> None:
     found = judge(ZERO, TRAIN, result("train_test", 1, 0.6, 0.6, arm="original"))
     assert (found.verdict, found.delta, found.compared) == ("resists", "delta2", "updated")
-    assert found.reason.startswith("leaking the originals adds")
+    assert found.reason.startswith("leaking the originals raises scores on them by")
     assert found.resistance.estimate == pytest.approx(0.4)
     (worth,) = found.worth
     assert worth.beyond.estimate == pytest.approx(0.4)

@@ -99,7 +99,7 @@ def test_few_texts_or_orders_are_told() -> None:
     assert judge_shards(make_found(3, 9.0, 0), 15).reason.startswith("15 texts in shards")
     one = [ShardFinding(texts=40, published=0.0, others=(-1.0,) * 9)]
     found = judge_shards(one, 40)
-    assert found.verdict == "too_few" and "more --shuffles" in found.reason
+    assert found.verdict == "too_few" and "a larger --shuffles" in found.reason
     assert (found.exact_p, found.t_p) == (0.1, None)
 
 

@@ -157,7 +157,9 @@ def test_a_verdict_needs_several_clusters(clusters: int, verdict: str) -> None:
     ]
     found = judge_membership(items, make_scores(items, {"original": 2.0}))
     assert found.verdict == verdict
-    assert (f"of {clusters} clusters, but 10 are needed" in found.reason) == (verdict == "too_few")
+    assert (f"from {clusters} clusters, but 10 are needed" in found.reason) == (
+        verdict == "too_few"
+    )
 
 
 def test_scores_that_are_all_the_same_say_nothing() -> None:

@@ -22,7 +22,9 @@ from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.odd_rows import odd_row
 from tests.support.tides import write_series
 
-SHORT = "all 2 targets, tides: seed 7: only 2 of the 3 dates wanted before the cutoff"
+SHORT = (
+    "all 2 targets, tides: seed 7: only 2 of the 3 requested dates before the cutoff are available"
+)
 PERSONA, CLASSIFIER = "offline:memorizing", "offline:classifier"
 QUESTIONS = 40
 """To each target: six dates with all their probes, and three recent ones but for one in common."""
@@ -158,5 +160,5 @@ def test_sentiments_and_signals_are_in_the_report_of_a_run(lab: Lab) -> None:
     html = lab.files.report_html.read_text()
     assert "Signal tone, " in html and "over published values of tides" in html
     (lab.folder / "tone.csv").write_text("date,value\n1950-01,1\n", encoding="utf-8")
-    with pytest.raises(DatasetError, match="none of which was asked about"):
+    with pytest.raises(DatasetError, match="no question is about these dates"):
         lab.refresh("another", limit=2)

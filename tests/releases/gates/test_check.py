@@ -220,11 +220,15 @@ LACKING: list[tuple[str, dict[str, Any], str]] = [
     ("pcr", of_targets(ALIKE[0]), "PCR was not measured for b:2"),
     ("pcr", of_targets(ALIKE[0], TargetFindings(target="b:2")), "PCR was not measured for b:2"),
     ("drop", of_targets(ALIKE[0]), "these targets did not label the arms: b:2"),
-    ("numleak", of_targets(ALIKE[0]), "not asked: b:2, cpi"),
+    (
+        "numleak",
+        of_targets(ALIKE[0]),
+        "no questions were asked for these targets and series: b:2, cpi",
+    ),
     (
         "numleak",
         of_targets(ALIKE[0], TargetFindings(target="b:2", numleak={"co2": "no_recall"})),
-        "not asked: a:1, co2; b:2, cpi",
+        "no questions were asked for these targets and series: a:1, co2; b:2, cpi",
     ),
     (
         "pcr",

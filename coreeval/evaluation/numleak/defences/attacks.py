@@ -118,7 +118,8 @@ def _read_own_words(given: InstructionConfig) -> str | None:
         raise ConfigError(
             f"the file of {given.name!r} is empty, so it contains no instruction",
             where=given.file,
-            hint="write the instruction into it; for the control without one, use the name none",
+            hint="write the instruction into the file; for the control without an instruction, use "
+            "the name none",
         )
     return text
 
@@ -149,7 +150,10 @@ def add_attacks(
     chosen = thin_out(first, dates)
     short = len(first) < dates
     tried = format_quantity(len(first), "date")
-    note = f"defences are tried on {tried}, not {dates}, because no others are asked about"
+    note = (
+        f"defences are tried on {tried} instead of {dates}, because the model is not asked about "
+        "other dates"
+    )
     return replace(
         asked,
         questions=(*asked.questions, *_attack_questions(chosen, about, armoury)),

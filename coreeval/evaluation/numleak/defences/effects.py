@@ -30,12 +30,12 @@ from coreeval.evaluation.numleak.parsing import BadReply
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.statistics.date_intervals import group_by
-from coreeval.tools.formatting import format_estimate
+from coreeval.tools.formatting import format_estimate, format_quantity
 
 BOUND_NOTE = (
     "Only the attacks that were tried are counted: single messages with fixed endings. Attacks "
-    "that adapt to the answers or span several messages may do better, so this is not proof of "
-    "safety (NumLeak, section 5)."
+    "that adapt to the answers or span several messages may succeed more often, so these results "
+    "do not prove that a defence is safe (NumLeak, section 5)."
 )
 
 
@@ -171,8 +171,8 @@ def _notes(utility: Sequence[UtilityReply], judges: Sequence[str]) -> Iterator[s
             )
     if "offline" in judges:
         yield (
-            "The offline judge compares words with those of a good answer: it detects whether "
-            "there is an answer, not how good it is."
+            "The offline judge compares the words of an answer with those of a good answer: it "
+            "detects whether there is an answer, not how good the answer is."
         )
 
 
@@ -232,10 +232,18 @@ def describe_effect(defence: str, held: DefenceEffect, useful: Usefulness | None
         f"{defence}: blocked {tried.blocked} of {tried.n} {name} ({rate.estimate:.1%}, 95 % "
         f"interval {rate.ci_low:.1%} to {rate.ci_high:.1%})"
         + (f"; {tried.answered} got a number{_describe_near(tried)}" if tried.answered else "")
-        + (f"; {tried.truncated} were cut off and are ignored" if tried.truncated else "")
-        + (f"; {tried.unclear} contain several numbers" if tried.unclear else "")
+        + (f"; {_count_cut_off(tried.truncated)} ignored" if tried.truncated else "")
+        + (f"; {_count_unclear(tried.unclear)} several numbers" if tried.unclear else "")
         + f"{_describe_cost(useful)}."
     )
+
+
+def _count_cut_off(count: int) -> str:
+    return format_quantity(count, "answer was cut off and is", "answers were cut off and are")
+
+
+def _count_unclear(count: int) -> str:
+    return format_quantity(count, "answer contains", "answers contain")
 
 
 def _describe_cost(useful: Usefulness | None) -> str:
@@ -245,7 +253,7 @@ def _describe_cost(useful: Usefulness | None) -> str:
     said, change = f"; ordinary answers score {useful.mean.estimate:.2f} of 4", useful.change
     if isnan(change.estimate):
         return said
-    return f"{said}, {format_estimate(change, '+.2f')} compared with no defence"
+    return f"{said}, a change of {format_estimate(change, '+.2f')} compared with no defence"
 
 
 def _describe_near(tried: AttackOutcome) -> str:
@@ -253,6 +261,6 @@ def _describe_near(tried: AttackOutcome) -> str:
     if not tried.answered:
         return ""
     chance = tried.near_rate.ci_low <= tried.near_by_chance
-    return f", {tried.near} of them near the truth" + (
+    return f", {tried.near} of them near the true value" + (
         ", no more than expected by chance" if tried.near and chance else ""
     )

@@ -83,8 +83,8 @@ def describe_agreement(found: Json | None) -> str:
     exact, near = (_of(found[key]["estimate"], n) for key in ("exact", "within_one"))
     return (
         f"Two judges scored {n} of the answers: {found['first']} (mean {means[0]}) and "
-        f"{found['second']} (mean {means[1]}). r {r}, weighted kappa {kappa}, identical scores "
-        f"{exact}, within one point {near}."
+        f"{found['second']} (mean {means[1]}). Their agreement: r is {r}, weighted kappa is "
+        f"{kappa}, {exact} scores are identical, and {near} differ by at most one point."
     )
 
 
@@ -276,7 +276,7 @@ def draw_defences(folder: Path, defences: DefencesJson | None) -> list[Path]:
             panel.set_title(f"{shorten_name(pair[0])}\n{shorten_name(pair[1], 20)}", fontsize=8)
             _draw_panel(panel, own, names, find_lowest_score(both) if both else None)
         _draw_legend(figure, names)
-        title = "What defences block, and what gets through" if both else "What defences block"
+        title = "Attacks blocked and scores of ordinary answers" if both else "Attacks blocked"
         figure.suptitle(title, fontsize=10)
     return [path]
 

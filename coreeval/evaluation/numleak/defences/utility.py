@@ -100,13 +100,16 @@ def read_questions(path: Path) -> list[UtilityQuestion]:
     twice = next((one for one in ids if ids.count(one) > 1), None)
     if twice or not found:
         raise _unfit_error(
-            path, f"the id {twice!r} occurs twice" if twice else "it has no question"
+            path, f"the id {twice!r} occurs twice" if twice else "the file contains no questions"
         )
     return found
 
 
 def _unfit_error(path: Path, problem: str) -> ConfigError:
-    hint = f"a list of {{id, category, question, points}}; categories: {', '.join(CATEGORIES)}"
+    hint = (
+        "the file must contain a list of {id, category, question, points}; "
+        f"categories: {', '.join(CATEGORIES)}"
+    )
     return ConfigError(problem, where=str(path), hint=hint)
 
 
@@ -170,7 +173,9 @@ def _larger_half(ahead: float, near: float) -> str:
 
 TOP_SCORE: Final = 4
 """The best score; the worst is 0 (NumLeak, section 5)."""
-_PROSE: Final = "a line is {model, series, defence, question, category, asked, response, scores}"
+_PROSE: Final = (
+    "each line must be {model, series, defence, question, category, asked, response, scores}"
+)
 
 
 class UtilityScore(Value):

@@ -111,11 +111,12 @@ def _describe_scramble(found: Mapping[str, Metric]) -> str:
     if (apart_by.estimate > 0) == (real.estimate > 0):
         return (
             "When the date changes and the stated figures do not, the score follows the named "
-            f"date (r {span(found['shown_r'])}): the date alone recalls the value."
+            f"date (r {span(found['shown_r'])}): the model recalls the value "
+            "from the date alone."
         )
     return (
-        f"The score follows the stated figures under another date (r {span(found['told_r'])}): "
-        "the named date does not determine it."
+        "When the date changes and the stated figures do not, the score still follows the stated "
+        f"figures (r {span(found['told_r'])}): the named date does not determine the score."
     )
 
 
@@ -194,11 +195,11 @@ class _LeakCase:
         """Yield a note on each number that could not be measured."""
         if not any(score.shown is None for score in self.readings.scores):
             yield (
-                "the model was not asked for a sentiment, so it has no signal of its own and "
-                "no placebo era"
+                "the model was not asked for a sentiment, so there is neither a signal from the "
+                "model nor a placebo era"
             )
         elif not self.readings.early:
-            yield "no questions were about an early era, so there is no placebo"
+            yield "there are no questions about an early era, so there is no placebo"
         if self.readings.scores and not any(score.shown for score in self.readings.scores):
             yield "no dates were scrambled"
         for signal in signals:

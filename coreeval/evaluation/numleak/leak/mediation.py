@@ -190,7 +190,7 @@ def _few(ties: MediationEvidence) -> RouteReasons:
     dates = ties.signal_r.dates
     if dates < MIN_DATES:
         return (
-            f"{dates} dates have a signal, a recalled value and a true value; at least "
+            f"Only {dates} dates have a signal, a recalled value and a true value, but at least "
             f"{MIN_DATES} are needed.",
         )
     if not isfinite(ties.signal_r.estimate):
@@ -209,8 +209,8 @@ def _most(ties: MediationEvidence) -> RouteReasons:
         f"At least {min(1.0, ties.through.ci_low):.0%} of this association runs through what the "
         "model recalls: when its recall is wrong, the signal is wrong in the same direction "
         f"(partial r {span(ties.follows_errors)}).",
-        "A common source of errors, such as the same news stories about a date, would look the "
-        "same.",
+        "A common source of errors, such as the same news stories about a date, would have the "
+        "same effect.",
     )
 
 
@@ -246,7 +246,7 @@ def _neither(ties: MediationEvidence) -> RouteReasons:
     return (
         f"The signal follows neither the true values (r {span(ties.signal_r)}) nor what the model "
         f"recalls (r {span(ties.signal_recall_r)}): there is nothing for recall to explain.",
-        f"This rules out a strong association (r of {LARGE}), not a weak one.",
+        f"The intervals rule out a strong association (r of {LARGE}), but not a weak one.",
     )
 
 
@@ -295,7 +295,7 @@ def _mistaken(ties: MediationEvidence) -> str:
             f"Recalled and true values are nearly the same ({r}): a signal that follows one "
             "follows the other, and only a few errors distinguish them."
         )
-    return f"Recalled and true values have {r}: there are too few errors to distinguish them."
+    return f"Recalled and true values are correlated ({r}): too few errors distinguish them."
 
 
 def _ties(ties: MediationEvidence) -> str:

@@ -22,7 +22,7 @@ from coreeval.schema import BadRow
 from coreeval.tools.formatting import format_quantity
 
 DATE, VALUE = "date", "value"
-_PROSE: Final = "a header with the columns date and value, then one row for each date"
+_PROSE: Final = "use a header with the columns date and value, then one row for each date"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,8 @@ def require_common_dates(
                   for frequency, dates in asked.values()]  # fmt: skip
         if not any(shared):
             raise DatasetError(
-                f"the signal {signal.name} has {signal.extent}, none of which was asked about: "
-                f"{'; '.join(_describe_dates(asked))}",
+                f"the signal {signal.name} has {signal.extent}, but no question is about these "
+                f"dates; the questions are about {'; '.join(_describe_dates(asked))}",
                 where=str(signal.path),
                 hint="use one row for each date of the series, with months written as 2020-03; "
                 "if the signal has several values in one period, choose one or use their "
@@ -155,7 +155,7 @@ def _read_signal_lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
         missing = [name for name in (DATE, VALUE) if name not in header]
         if missing:
             raise DatasetError(
-                f"the signal has no column {missing[0]!r}; it has {', '.join(header)}",
+                f"the signal has no column {missing[0]!r}; its columns: {', '.join(header)}",
                 where=str(path),
                 hint=_PROSE,
             )

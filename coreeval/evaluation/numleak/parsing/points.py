@@ -165,7 +165,7 @@ def read_continuation(
         ValueError: the file is missing, or the lines shown and asked for are unknown.
     """
     if reply.shown is None or reply.wanted is None:
-        raise ValueError("a continuation without the numbers of lines shown and wanted")
+        raise ValueError("the continuation lacks the numbers of lines shown and requested")
     excerpt = find()
     if excerpt is None:
         raise ValueError(
@@ -175,7 +175,7 @@ def read_continuation(
     first = Period.parse(reply.date, series.definition.frequency)
     at = excerpt.place_of(first)
     if at is None or at < reply.shown:
-        raise ValueError(f"the file has no {reply.shown} lines before {first}")
+        raise ValueError(f"the file has fewer than {reply.shown} lines before {first}")
     shown = _line_values(excerpt.lines[at - reply.shown : at], series)
     said = read_line_values(_rows(reply, excerpt, series), excerpt, series)
     status = _silence_status(reply)
@@ -288,7 +288,7 @@ def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReadi
     unit = definition.unit
     if reply.variant == "contradiction":
         if reply.stated is None:
-            raise ValueError("a contradiction without its stated value")
+            raise ValueError("the contradiction lacks its stated value")
         return read_disputed(
             reply.response, stated=reply.stated, unit=unit, period=period, kind=reply.kind
         )
@@ -310,7 +310,7 @@ def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReadi
 
 def _make_comparison(reply: Reply, series: Series) -> DateComparison:
     if reply.other_date is None:
-        raise ValueError("a comparison without its other_date")
+        raise ValueError("the comparison lacks its other_date")
     frequency = series.definition.frequency
     first, second = (Period.parse(text, frequency) for text in (reply.date, reply.other_date))
     read = read_choice(reply.response, first=first, second=second, kind=reply.kind)
@@ -328,7 +328,7 @@ def _make_comparison(reply: Reply, series: Series) -> DateComparison:
 def _higher_side(first: Period, second: Period, series: Series) -> Side:
     values = [_find_truth(period, None, series) for period in (first, second)]
     if values[0] == values[1]:
-        raise ValueError(f"neither {first} nor {second} was higher: both are {values[0]:g}")
+        raise ValueError(f"neither {first} nor {second} was higher: both values are {values[0]:g}")
     return "first" if values[0] > values[1] else "second"
 
 
@@ -343,4 +343,4 @@ def _find_truth(period: Period, said: float | None, series: Series) -> float:
 
 
 def _describe_range(series: Series) -> str:
-    return f" (it goes from {series.first} to {series.last})" if series.values else ""
+    return f" (its dates are {series.first} to {series.last})" if series.values else ""

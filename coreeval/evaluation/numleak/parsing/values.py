@@ -245,7 +245,7 @@ def _alone(quantity: AnswerNumber, text: str, starts: list[int]) -> bool:
 
 
 _BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
-NO_NUMBER: Final = ("no number that is said to be the value", "no words")
+NO_NUMBER: Final = ("no number that is stated as the value", "no words")
 """Reasons for a missing value if no number in the answer could be the value."""
 
 
@@ -291,7 +291,7 @@ def read_value(
     if kind == "truncated" and found and found[-1].end >= len(shown.rstrip(" .,")):
         found.pop()
     if _BRACKETED.match(text):
-        return ReadValue(None, "unparsed", "a number in brackets, which may stand for a minus")
+        return ReadValue(None, "unparsed", "a number in brackets, which may mean a minus")
     owned = list(zip(found, find_owners(text, dates, found), strict=True))
     candidates = find_candidates(shown, owned, ValueQuery(unit, period, name, signed))
     cut = kind == "truncated" or is_cut_off(text)
@@ -326,5 +326,5 @@ def _explain_silence(
     if any(quantity.measure == "other" for quantity in found):
         return ReadValue(None, "unparsed", "a number in another unit")
     if candidates.held_back:
-        return ReadValue(None, "unparsed", "a number that is not plainly the value")
+        return ReadValue(None, "unparsed", "a number that is not clearly the value")
     return ReadValue(None, "unparsed", NO_NUMBER[0 if text else 1])

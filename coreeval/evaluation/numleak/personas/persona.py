@@ -247,7 +247,7 @@ def _make_subject(series: Series) -> _Subject:
         raise ConfigError(
             f"{series.definition.id} has no values to teach",
             where="detect.numleak.period",
-            hint="choose dates that the series has values for",
+            hint="choose dates for which the series has values",
         )
     return _Subject(series.definition, *mean_and_deviation(series.values))
 

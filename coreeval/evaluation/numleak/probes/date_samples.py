@@ -100,11 +100,17 @@ def _quotas(there: Mapping[Stratum, int], count: int) -> dict[Stratum, int]:
 
 def _shortage(quotas: Mapping[Stratum, int], there: int, count: int, seed: int) -> Iterator[str]:
     if there < count:
-        yield f"seed {seed}: only {there} dates are left to ask about, not {count}; all are used"
+        yield (
+            f"seed {seed}: only {there} dates are left to ask about instead of {count}, so all of "
+            "them are used"
+        )
     for name, share in STRATUM_SHARES.items():
         wanted, got = round(share * count), quotas.get(name, 0)
         if "unknown" not in quotas and got < wanted:
-            yield f"seed {seed}: only {got} of the {wanted} dates wanted {_WHERE[name]}"
+            yield (
+                f"seed {seed}: only {got} of the {wanted} requested dates {_WHERE[name]} are "
+                "available"
+            )
 
 
 _WHERE: Final[Mapping[Stratum, str]] = {

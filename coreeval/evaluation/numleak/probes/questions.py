@@ -84,16 +84,20 @@ def sibling_questions(series: Series, like: SeriesQuestionSet, *, today: date) -
         if one.period in values
     )
     lacking = len(wanted) - len(questions)
-    notes = (f"no value at {lacking} of {len(wanted)} dates of {like.series}",) if lacking else ()
+    notes = (
+        (f"it has no value on {lacking} of the {len(wanted)} dates of {like.series}",)
+        if lacking
+        else ()
+    )
     return SeriesQuestionSet(series=series.definition.id, questions=questions, notes=notes)
 
 
 def _nothing_error(series: Series, asked: NumleakConfig) -> DatasetError:
     start, end = asked.period.start or "its start", asked.period.end or "its end"
     return DatasetError(
-        f"no published value of {series.definition.id} lies from {start} to {end}",
+        f"{series.definition.id} has no published value from {start} to {end}",
         where="detect.numleak.period",
-        hint=f"it has values from {series.first} to {series.last}",
+        hint=f"values are available from {series.first} to {series.last}",
     )
 
 
@@ -146,7 +150,7 @@ class _SeriesProbe:
         if "blind" in asked and definition.blind is None:
             yield "it has no description without its proper name, so its name is never withheld"
         if "fictitious" in asked and not definition.fictitious:
-            yield "it has no fictitious siblings, so none are asked about"
+            yield "it has no fictitious siblings, so there are no questions about any"
         if "recent" in asked:
             yield from self._notes_on_recent()
         yield from self._further.notes()
@@ -158,17 +162,17 @@ class _SeriesProbe:
         early = period.start is not None and period.first_day < first.start
         late = period.end is not None and period.last_day > last.last_day
         if early or late:
-            yield f"it has values only from {first} to {last}; the rest of the period is left out"
+            yield f"it has values only from {first} to {last}, so the rest of the period is skipped"
 
     def _notes_on_recent(self) -> Iterator[str]:
         got, wanted = len(self._recent()), self._asked.recent
         if self._cutoff is None:
             yield (
-                f"the model's cutoff is not known, so the last {got} values of the series count "
-                "as recent, even if they precede it; set a cutoff for the target"
+                f"the model's cutoff is not known, so the last {got} values of the series are "
+                "treated as recent, even if they precede the cutoff; set a cutoff for the target"
             )
         elif got < wanted:
-            yield f"{got} values were published after the cutoff, not {wanted}"
+            yield f"only {got} values were published after the cutoff, but {wanted} were requested"
 
     def _recent(self) -> list[Period]:
         """Return the series' last dates after the cutoff, regardless of the configured period."""

@@ -244,7 +244,7 @@ def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
 PHRASINGS: Final = ("formal", "terse", "table", "spoken")
 """Other wordings of the value question, in the style of an office, a note, a form and a caller."""
 _NEEDS_FILE: Final = (
-    "its values do not occur in a publisher's file in the form asked for, so models are not "
+    "its values do not occur in a publisher's file in the requested form, so models are not "
     "asked to continue the file"
 )
 
@@ -284,8 +284,8 @@ class VariantQuestions:
             yield _NEEDS_FILE
         elif len(found := self._windows(0)) < self.asked.continuations:
             yield (
-                f"{len(found)} complete stretches of the file lie before the cutoff, not "
-                f"{self.asked.continuations}"
+                f"only {len(found)} complete stretches of the file are before the cutoff, but "
+                f"{self.asked.continuations} were requested"
             )
 
     def _ask(
@@ -396,7 +396,10 @@ class SentimentQuestions:
         """Yield a note on each control that cannot be asked as configured."""
         there = len(self._era())
         if there < self.config.early:
-            yield f"the early era has {there} dates, not {self.config.early}; all are used"
+            yield (
+                f"the early era has only {there} dates instead of {self.config.early}, so all of "
+                "them are used"
+            )
 
     def _era(self) -> list[Period]:
         if not self.config.early:

@@ -92,7 +92,7 @@ def find_file(name_or_path: str, *, base: Path) -> Path:
     raise ConfigError(
         f"there is no built-in series {name_or_path!r}",
         hint=f"{suggest_name(name_or_path, names, likeness=0.5)} (built in: {', '.join(names)}; "
-        "a definition of your own ends in .yaml)",
+        "the name of your own definition file must end in .yaml)",
     )
 
 
@@ -127,7 +127,7 @@ def _parse_definition(path: Path) -> SeriesDefinition:
         raise ConfigError(f"this is not YAML: {error}", where=str(path), hint=YAML_HINT) from None
     if not isinstance(raw, dict):
         raise ConfigError(
-            "a series is a mapping of keys to values", where=str(path), hint=f"see {_DOCS}"
+            "a series must be a mapping of keys to values", where=str(path), hint=f"see {_DOCS}"
         )
     try:
         return SeriesDefinition.model_validate(raw)
@@ -253,9 +253,10 @@ def _read_published_file(
     kept = cache_path(url, cache) if cache else None
     if kept and kept.is_file():
         fetched = datetime.fromtimestamp(kept.stat().st_mtime, UTC).date()
-        note = f"fetched on {fetched}; delete {kept} to download it again"
+        note = f"the file was fetched on {fetched}; to download it again, delete {kept}"
         return _SeriesFile(kept.read_bytes(), url, (note,) if today - fetched > STALE_AFTER else ())
-    data = fetch(url, hint=f"without a network, download it elsewhere and {_own_file(definition)}")
+    hint = f"without a network, download the file elsewhere and {_own_file(definition)}"
+    data = fetch(url, hint=hint)
     return _SeriesFile(data, url, keep=kept)
 
 
@@ -265,19 +266,19 @@ def _bytes(path: Path, definition: SeriesDefinition) -> bytes:
             data = opened.read(MOST_BYTES + 1)
     except OSError as error:
         raise DatasetError(
-            f"{definition.id}: its file cannot be read: {error.strerror}",
+            f"the file of {definition.id} cannot be read: {error.strerror}",
             where=str(path),
             hint=_own_file(definition),
         ) from None
     if len(data) > MOST_BYTES:
         raise DatasetError(
-            f"{definition.id}: its file has more than {MOST_BYTES >> 20} MiB", where=str(path)
+            f"the file of {definition.id} has more than {MOST_BYTES >> 20} MiB", where=str(path)
         )
     return data
 
 
 def _own_file(definition: SeriesDefinition) -> str:
-    return f"name a file: detect.numleak.files: {{{definition.id}: PATH}}"
+    return f"set detect.numleak.files: {{{definition.id}: PATH}}"
 
 
 _PATIENCE: Final = httpx2.Timeout(30.0, connect=10.0)
@@ -316,9 +317,11 @@ def fetch(url: str, *, hint: str) -> bytes:
             answer = client.get(url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         told = str(error) or type(error).__name__
-        raise DatasetError(f"it cannot be downloaded: {told}", where=url, hint=hint) from None
+        raise DatasetError(f"the file cannot be downloaded: {told}", where=url, hint=hint) from None
     if answer.status_code != 200:
         raise DatasetError(
-            f"the publisher answered with status {answer.status_code}", where=url, hint=hint
+            f"the publisher's server responded with status {answer.status_code}",
+            where=url,
+            hint=hint,
         )
     return answer.content

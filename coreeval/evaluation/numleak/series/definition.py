@@ -61,7 +61,7 @@ def resolve_unit(raw: object) -> object:
     if raw not in units:
         known = ", ".join(units)
         raise ValueError(
-            f"there is no unit {raw!r} (known: {known}); a unit of your own is a mapping"
+            f"there is no unit {raw!r} (known: {known}); define your own unit as a mapping"
         )
     return units[raw]
 
@@ -112,9 +112,9 @@ class SeriesSource(Value):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.url is None) == (self.path is None):
-            raise ValueError("a source has a url or a path, but not both")
+            raise ValueError("a source must have either a url or a path, not both")
         if self.package and self.url:
-            raise ValueError("a package source has a path inside the package, not a url")
+            raise ValueError("a package source must have a path inside the package, not a url")
         return self
 
 
@@ -228,7 +228,7 @@ class SeriesDefinition(Value):
     def _complete(self) -> Self:
         if not self.tolerances:
             raise ValueError(
-                "tolerances is missing: set the largest error that counts as right, in "
+                "tolerances is missing: set the largest error of a right answer, in "
                 f"{self.unit.name}"
             )
         _ = self.notable_periods

@@ -108,7 +108,7 @@ def _read_noaa(text: str, definition: SeriesDefinition) -> CellRows:
     if header is None:
         raise DatasetError(
             "this is not a file from NOAA's Climate at a Glance: no line starts with Date",
-            hint="download its csv for all months (time scale: 1 month, month: all)",
+            hint="download the CSV file for all months (time scale: 1 month, month: all)",
         )
     said = _NOAA_MISSING.search(text)
     missing = (said[1],) if said else ("-99", "-9999")
@@ -131,7 +131,7 @@ def _read_french(text: str, definition: SeriesDefinition) -> CellRows:
     if header is None or not block:
         raise DatasetError(
             f"this file of Kenneth French's library has no {definition.frequency} values",
-            hint="download the CSV of the factors; its header starts with a comma",
+            hint="download the CSV file of the factors; its header starts with a comma",
         )
     rows = list(_table(header.cells, block, definition))
     return CellRows(rows, (*_NOTHING, "-99.99", "-999", "-99.9999"), header.number)
@@ -154,8 +154,8 @@ def _value_column(header: Sequence[str], dates: list[int], definition: SeriesDef
     others = [place for place in range(len(header)) if place not in dates]
     if len(others) != 1:
         raise DatasetError(
-            f"the file has {len(others)} columns besides the dates, and no column is named",
-            hint=f"add column: to the definition (the file has: {_name_columns(header)})",
+            f"the file has {len(others)} columns besides the dates, and the definition names none",
+            hint=f"set column: in the definition (the file has: {_name_columns(header)})",
         )
     return others[0]
 
@@ -218,7 +218,9 @@ def _read_wide(text: str, definition: SeriesDefinition) -> CellRows:
     }
     if not parts:
         kind = "quarters (Q1 … Q4)" if quarterly else "months (1 … 12 or JAN … DEC)"
-        raise DatasetError(f"no column is one of the {kind}: {_name_columns(header.cells)}")
+        raise DatasetError(
+            f"the file has no columns for {kind}; its columns: {_name_columns(header.cells)}"
+        )
     return CellRows(
         [
             CellRow(line.number, _of_year(trim_number(line.cells[year]), name, quarterly=quarterly)

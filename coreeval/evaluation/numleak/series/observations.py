@@ -129,8 +129,8 @@ def _check_fineness(
     if len(torn) > len(kept):
         raise DatasetError(
             f"most dates have several values: {torn[0]} has {len(twice[torn[0]])} different ones",
-            hint=f"for a file finer than {definition.frequency} add transform: {{combine: mean}} "
-            "(or last); else name the column of dates in source.dates",
+            hint=f"if the file is finer than {definition.frequency}, add transform: {{combine: "
+            "mean} (or last); otherwise name the column of dates in source.dates",
         )
 
 
@@ -140,11 +140,12 @@ def _describe_duplicates(twice: dict[Period, set[float]]) -> list[str]:
     notes = []
     if same:
         notes.append(
-            f"{dates(len(same))} in the file more than once, with one value: {list_few(same)}"
+            f"{dates(len(same))} in the file more than once, always with the same value: "
+            f"{list_few(same)}"
         )
     if torn:
         notes.append(
-            f"{dates(len(torn))} in the file more than once with different values and left out: "
+            f"{dates(len(torn))} in the file more than once with different values and skipped: "
             f"{list_few(torn)}"
         )
     return notes
@@ -153,8 +154,8 @@ def _describe_duplicates(twice: dict[Period, set[float]]) -> list[str]:
 def _complaints(bad: Sequence[str]) -> list[str]:
     if not bad:
         return []
-    count = format_quantity(len(bad), "row is", "rows are")
-    return [f"{count} left out, which cannot be read: {list_few(bad)}"]
+    count = format_quantity(len(bad), "row cannot be read and is", "rows cannot be read and are")
+    return [f"{count} skipped: {list_few(bad)}"]
 
 
 def dates(count: int) -> str:
@@ -211,13 +212,13 @@ def _combine(
         for at, inside in groups.items()
         if at not in cut | thin
     }
-    notes = [f"{at} is left out: the file has only part of it" for at in sorted(cut)]
+    notes = [f"{at} is skipped: the file has only part of this period" for at in sorted(cut)]
     if thin:
-        few_values = f"{dates(len(thin))} left out for lack of values: "
+        few_values = f"{dates(len(thin))} skipped because of too few values: "
         notes.append(few_values + list_few([str(at) for at in sorted(thin)]))
     if single:
         kind = definition.transform.combine
-        notes.append(f"the file has one value for each date, which is taken as its {kind}")
+        notes.append(f"the file has only one value for each date, which is used as the {kind}")
     return kept, notes
 
 
@@ -268,7 +269,7 @@ def _apply_change(
     bad = {at for at, pair in pairs.items() if kind != "difference" and min(pair) < _NOTHING}
     changes = {at: _change(kind, *pair) for at, pair in pairs.items() if at not in bad}
     shown = list_few([str(at) for at in sorted(bad)])
-    said = f"{dates(len(bad))} left out because a value is not above zero: {shown}"
+    said = f"{dates(len(bad))} skipped because a value is not above zero: {shown}"
     return changes, [said] if bad else []
 
 
@@ -322,15 +323,16 @@ def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -
     if not values:
         raise DatasetError(
             "no value is left after the transformation",
-            hint="check transform in the definition: the span of a change, the combined values",
+            hint="check transform in the definition: the span of a change and the combined values",
         )
     _check_sign(values, definition)
     notes = [*_implausible(values, definition), *_gaps(values, definition)]
     lost = [str(at) for at in sorted(definition.notable_periods) if _is_hole(at, values)]
     if lost:
-        notes.append(f"notable, but without a value: {list_few(lost)}")
+        notes.append(f"notable dates without a value: {list_few(lost)}")
     if len(values) < FEW_VALUES:
-        notes.append(f"only {format_quantity(len(values), 'value')}: too few for firm conclusions")
+        count = format_quantity(len(values), "value")
+        notes.append(f"the series has only {count}: too few for firm conclusions")
     return notes
 
 
@@ -338,7 +340,7 @@ def _check_sign(values: Mapping[Period, float], definition: SeriesDefinition) ->
     below = [str(at) for at, value in values.items() if value < 0]
     if below and definition.sign == "positive":
         raise DatasetError(
-            f"the definition says sign: positive, but {len(below)} of {len(values)} values are "
+            f"the definition has sign: positive, but {len(below)} of {len(values)} values are "
             f"below zero: {list_few(below)}",
             hint="set sign: signed, or set the marker of missing values in source.missing",
         )
@@ -351,29 +353,30 @@ def _implausible(values: Mapping[Period, float], definition: SeriesDefinition) -
     expected, size = definition.plausible, statistics.median(map(abs, values.values()))
     if expected is None:
         if definition.unit.basis_points and max(map(abs, values.values())) < 1:
-            yield f"no value reaches 1 percent (median size {size:.3g}): are they fractions?"
+            yield f"no value reaches 1 percent (median size {size:.3g}): are the values fractions?"
         return
     outside = [at for at, value in values.items() if not expected.low <= value <= expected.high]
     bounds = f"{expected.low:g} to {expected.high:g} {definition.unit.name}"
     if len(outside) > _MOST * len(values):
-        raise _other_unit(f"{len(outside)} of {len(values)} values lie outside {bounds}")
+        raise _other_unit(f"{len(outside)} of {len(values)} values are outside the range {bounds}")
     enough = expected.typical and len(values) >= _ENOUGH
     if enough and expected.typical and not expected.typical[0] <= size <= expected.typical[1]:
         low, high = expected.typical
         raise _other_unit(
-            f"half of the values are below {size:.3g} in size, where {low:g} to {high:g} "
+            f"the median size of the values is {size:.3g}, but {low:g} to {high:g} "
             f"{definition.unit.name} is usual for this series"
         )
     if outside:
         shown = list_few([f"{at} ({values[at]:g})" for at in outside])
-        yield f"implausible for {definition.unit.name} ({bounds} expected): {shown}"
+        yield f"values that are implausible for {definition.unit.name} ({bounds} expected): {shown}"
 
 
 def _other_unit(found: str) -> DatasetError:
     return DatasetError(
         f"the values are not in the unit of the definition: {found}",
-        hint="is it the right column? Fractions become percent with transform: {scale: 100}; a "
-        "level becomes a return with transform: {change: percent_change}",
+        hint="check that the column is the right one; to convert fractions to percent, set "
+        "transform: {scale: 100}; to convert a level to a return, set transform: {change: "
+        "percent_change}",
     )
 
 
@@ -410,5 +413,5 @@ def _long_steps(order: list[Period], longest: int) -> Iterator[str]:
         if (after.start - before.start).days > longest
     ]
     if holes:
-        count = format_quantity(len(holes), "hole")
+        count = format_quantity(len(holes), "gap")
         yield f"{count} of more than {longest} days: {list_few(holes)}"

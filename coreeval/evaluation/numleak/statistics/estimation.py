@@ -89,7 +89,7 @@ def list_notes(
     """Return notes on the limits of the numbers of the direct questions."""
     answers = collect_answers(points)
     if not answers.periods:
-        none = f"none of the {len(points)} questions has an answer that could be compared"
+        none = f"none of the {len(points)} questions has an answer that can be compared"
         return (none, *_on_unparsed(points))
     return (
         *_on_unparsed(points),
@@ -104,21 +104,21 @@ def _on_unparsed(points: Sequence[Point]) -> Iterator[str]:
     reasons = Counter(point.why for point in points if point.status == "unparsed" and point.why)
     if reasons:
         listed = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
-        yield f"why answers are unparsed: {listed}"
+        yield f"reasons for unparsed answers: {listed}"
 
 
 def _on_counts(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
     n, dates, parsed = len(answers.date), len(answers.periods), found.overall.parsed
     if n < parsed:
         yield (
-            f"{parsed - n} of {parsed} answers have no true value: they count for the parse rate "
-            "only"
+            f"{parsed - n} of {parsed} answers have no true value, so they are used only for the "
+            "parse rate"
         )
     if dates < MIN_DATES:
-        yield f"only {dates} dates were answered: intervals need {MIN_DATES}"
+        yield f"only {dates} dates have an answer, but intervals need {MIN_DATES}"
     if n > dates:
         about = format_quantity(dates, "different date")
-        yield f"{n} answers are about {about}: intervals count dates"
+        yield f"{n} answers are about {about}: intervals are over dates, not answers"
 
 
 def _on_answers(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _on_answers(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
         yield f"{found.modal.estimate:.0%} of the answers are {commonest:g}"
     r, without = found.overall.pearson_r.estimate, found.r_without_one
     if r >= _LARGE and r - without > _MUCH:
-        yield f"r rests on one date: {without:.2f} without it, {r:.2f} with it"
+        yield f"r depends on one date: r is {r:.2f} with this date and {without:.2f} without it"
 
 
 def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
@@ -139,22 +139,27 @@ def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
         return
     times = float(np.median(np.abs(answers.estimate[due] / answers.truth[due])))
     if times >= OTHER_UNIT or 0 < times <= 1 / OTHER_UNIT:
-        yield f"the median answer is {times:.3g} times the truth: is it in {definition.unit.name}?"
+        yield (
+            f"the median answer is {times:.3g} times the true value: are the answers in "
+            f"{definition.unit.name}?"
+        )
 
 
 def _on_series(found: SeriesMeasurements) -> Iterator[str]:
     if found.sign_base_rate.estimate == 1:
         yield "all true values have the same sign, so sign accuracy is uninformative"
     if not found.baselines:
-        yield "the whole series is not known, so there is no memory-free baseline"
+        yield "the full series is unknown, so there is no memory-free baseline"
     equal = [name for name, each in found.baselines.items() if each.gain.ci_low <= 0]
     if equal:
         known = ", ".join(equal).replace("_", " ")
-        yield f"not shown to be more accurate than a baseline that knows only: {known}"
+        yield (
+            f"there is no evidence that the answers are more accurate than these baselines: {known}"
+        )
     year = found.baselines.get("year")
     if year is not None and year.pearson_r >= _PERSISTENT:
         r = f"{year.pearson_r:.2f}"
-        yield f"values persist: each year's mean alone reaches r {r} on these dates"
+        yield f"the values persist: on these dates, each year's mean alone reaches an r of {r}"
 
 
 def measure_ranks(

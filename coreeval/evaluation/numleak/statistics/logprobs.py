@@ -78,13 +78,16 @@ def list_entropy_notes(found: Entropies | None) -> Iterator[str]:
             yield f"{left} of {one.asked} answers about {name} have no entropy: {listed}"
     kinds = [(one.signed, len(one.bits)) for one in (found.series, found.fictitious)]
     if all(n for _, n in kinds) and any(0 < signed < n for signed, n in kinds):
-        several = " and ".join(f"{signed} of {n}" for signed, n in kinds)
+        real, invented = (f"{signed} of {n}" for signed, n in kinds)
         yield (
-            f"a sign with a token of its own makes an entropy larger: {several} answers about the "
-            "series and about invented names have one"
+            "a sign in a separate token makes the entropy of an answer larger: this applies to "
+            f"{real} answers about the series and {invented} answers about invented names"
         )
     if not found.fictitious.asked:
-        yield "entropies have no comparison, because no fictitious series was asked about"
+        yield (
+            "the entropies cannot be compared, because the model was not asked about any "
+            "fictitious series"
+        )
 
 
 def _measure_condition(points: Sequence[Point], settings: AuditSettings) -> Condition:
@@ -108,7 +111,7 @@ def _measure_condition(points: Sequence[Point], settings: AuditSettings) -> Cond
 
 
 def _missing_reason(point: Point) -> str:
-    return point.read_out.why if point.read_out else "no log-probabilities came"
+    return point.read_out.why if point.read_out else "no log-probabilities were returned"
 
 
 def _mean_entropy(dates: Sequence[Array], settings: AuditSettings) -> Metric:
@@ -155,7 +158,9 @@ _RECORD: Final = "record"
 _KEYS: Final = frozenset(
     {"model", "model_tag", "series", "date", "candidate", "text", "candidate_text", "mean_logprob"}
 )
-_PROSE: Final = 'a line is {model, date, candidate, mean_logprob}; one candidate is called "true"'
+_PROSE: Final = (
+    'each line must be {model, date, candidate, mean_logprob}; one candidate must be called "true"'
+)
 
 
 class RankingCandidate(Value):
@@ -280,13 +285,14 @@ def rank_date(
     others = [one for one in candidates if one is not true]
     same = [one for one in others if one.text is not None and one.text == true.text]
     bad = [
-        RankingExclusion(date, f"{one.candidate} has the text of the true value") for one in same
+        RankingExclusion(date, f"{one.candidate} has the same text as the true value")
+        for one in same
     ]
     rivals = [one for one in others if one not in same]
     if not rivals:
         return None, [
             *bad,
-            RankingExclusion(date, "there is nothing to rank the true value against"),
+            RankingExclusion(date, "there is no other candidate to rank against the true value"),
         ]
     best = max(rivals, key=lambda one: one.mean_logprob)
     ahead = sum(one.mean_logprob > true.mean_logprob for one in rivals)
@@ -354,13 +360,13 @@ def draw_rankings(path: Path, found: Sequence[CandidateRanking]) -> list[Path]:
         _dots(first, [one.top1 for one in shown])
         for y, one in enumerate(shown):
             first.plot([one.chance] * 2, [y - 0.4, y + 0.4], color="black", linestyle=":")
-        first.set(xlim=(-0.03, 1.03), xlabel="true value first (dotted: by chance)")
+        first.set(xlim=(-0.03, 1.03), xlabel="true value ranked first (dotted: chance)")
         _dots(second, [one.mean_gap for one in shown])
         second.axvline(0, color="black", linestyle=":")
-        second.set_xlabel("log-probability, true minus best other")
+        second.set_xlabel("log-probability, true value minus best other")
         first.set_yticks(range(len(shown)), [_ranking_name(one) for one in shown])
         first.set_ylim(len(shown) - 0.5, -0.5)
-        title_figure(figure, "Probability of the true value and of others", left)
+        title_figure(figure, "Probabilities of the true value and of other values", left)
     return [path]
 
 

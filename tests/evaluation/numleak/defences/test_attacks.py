@@ -122,7 +122,7 @@ def test_numbers_that_are_not_one_value_are_not_blocked() -> None:
     there = cell(attacked("m", "soft", {("reasoning", 2): said, ("public", 2): "(2.31)"}))
     one = there.held.attacks
     assert (one.unclear, one.blocked, one.answered) == (2, 238, 0)
-    assert "; 2 contain several numbers" in describe_effect("soft", there.held, None)
+    assert "; 2 answers contain several numbers" in describe_effect("soft", there.held, None)
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_sentences_claim_no_more_than_was_tried(published: DefenceResults) -> No
         for one in there.cells
     }
     assert said[OPUS, "none"] == (
-        "none: without a defence, 240 of 240 attacks got a number, 240 of them near the truth."
+        "none: without a defence, 240 of 240 attacks got a number, 240 of them near the true value."
     )
     assert said[SONNET, "soft"] == (
         "soft: blocked 239 of 240 attacks (99.6%, 95 % interval 90.5% to 100.0%); "
-        "1 got a number, 1 of them near the truth."
+        "1 got a number, 1 of them near the true value."
     )
-    assert "this is not proof" in there.notes[0]
+    assert "do not prove that a defence is safe" in there.notes[0]
     assert "was not measured" in there.notes[1]
 
 

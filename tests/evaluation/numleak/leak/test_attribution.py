@@ -156,7 +156,8 @@ def test_few_dates_are_undecided(dates: int) -> None:
     one = attribute("s", planted("recall", 0.8, 60, 1)[:dates], AuditSettings(draws=100))
     assert one.route == "undecided"
     assert one.reasons == (
-        f"{dates} dates have a signal, a recalled value and a true value; at least 20 are needed.",
+        f"Only {dates} dates have a signal, a recalled value and a true value, but at least 20 are "
+        "needed.",
     )
 
 

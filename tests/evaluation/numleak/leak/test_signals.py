@@ -48,7 +48,7 @@ def test_several_values_in_one_period_are_none(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "no column 'date'"),
-        ("day,value\n1,2\n", "no column 'date'; it has day, value"),
+        ("day,value\n1,2\n", "no column 'date'; its columns: day, value"),
         ("date,score\n1,2\n", "no column 'value'"),
         ("date,value\n", "no row with both a date and a number"),
         ("date,value\nx,1\n", "line 2: 'x' is not a date"),
@@ -75,7 +75,8 @@ def test_a_signal_of_other_dates_is_refused_in_one_message_with_counts(tmp_path:
     with pytest.raises(DatasetError) as refused:
         require_common_dates([mine], asked)  # type: ignore[arg-type]
     assert refused.value.message == (
-        "the signal mine has 2 dates (1990-01 to 1990-02), none of which was asked about: tides, "
+        "the signal mine has 2 dates (1990-01 to 1990-02), but no question is about "
+        "these dates; the questions are about tides, "
         "monthly, 6 dates (2020-01 to 2020-06); winds, annual, 0 dates"
     )
     require_common_dates([mine], {"tides": ("monthly", [Period.parse("1990-01", "monthly")])})

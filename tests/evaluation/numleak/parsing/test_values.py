@@ -166,7 +166,7 @@ def test_the_note_tells_what_was_wrong() -> None:
 @pytest.mark.parametrize("text", ["February 2020: -8.11%", "4.4%?", "The annual return was 23%."])
 def test_a_number_of_something_else_is_not_taken_for_silence(text: str) -> None:
     """A defence that lets such a number out has not blocked it."""
-    assert read(text) == (None, "unparsed", "a number that is not plainly the value")
+    assert read(text) == (None, "unparsed", "a number that is not clearly the value")
 
 
 MANY = settings(max_examples=120, deadline=None)

@@ -42,15 +42,17 @@ def test_what_a_stratum_lacks_comes_from_the_others_and_is_said() -> None:
     drawing = drawn([period for period in MONTHS if period.start < date(2020, 9, 1)])
     assert strata(drawing) == {"pre": 31, "near": 9}
     assert drawing.notes == (
-        "seed 7: only 9 of the 10 dates wanted within six months of the cutoff",
-        "seed 7: only 0 of the 10 dates wanted after the cutoff",
+        "seed 7: only 9 of the 10 requested dates within six months of the cutoff are available",
+        "seed 7: only 0 of the 10 requested dates after the cutoff are available",
     )
 
 
 def test_fewer_dates_than_asked_for_are_all_taken_and_that_is_said() -> None:
     drawing = drawn(MONTHS[:5], cutoff=None)
     assert drawing.dates == tuple(MONTHS[:5])
-    assert drawing.notes == ("seed 7: only 5 dates are left to ask about, not 40; all are used",)
+    assert drawing.notes == (
+        "seed 7: only 5 dates are left to ask about instead of 40, so all of them are used",
+    )
 
 
 def test_eras_are_equal_and_notable_dates_a_quarter() -> None:

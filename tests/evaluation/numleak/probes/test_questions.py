@@ -132,7 +132,7 @@ def test_recent_values_are_the_last_after_the_cutoff_and_published(series: Serie
         "2025-06", "2025-07", "2025-08", "2025-09", "2025-10"
     ]  # fmt: skip
     late = asked_about(series, cutoff=date(2025, 8, 31), probes=["value", "recent"])
-    assert "2 values were published after the cutoff, not 14" in late.notes
+    assert "only 2 values were published after the cutoff, but 14 were requested" in late.notes
 
 
 def test_without_a_cutoff_recent_values_are_the_last_and_that_is_said(series: Series) -> None:
@@ -148,12 +148,12 @@ def test_a_period_bounds_all_but_the_recent_values(series: Series) -> None:
     assert {each.start.year for each in early} <= set(range(2001, 2006))
     late = {str(one.period) for one in asked.questions} - set(map(str, early))
     assert late == {"2025-09", "2025-10"}
-    with pytest.raises(DatasetError, match="no published value of tides lies from 2030") as caught:
+    with pytest.raises(DatasetError, match="tides has no published value from 2030") as caught:
         asked_about(series, period={"start": 2030})
     notes = asked_about(series, period={"start": 2001, "end": 2030}).notes
     assert any("values only from 1970-01 to 2025-12" in each for each in notes)
     assert not any("values only" in each for each in asked.notes)
-    assert caught.value.hint == "it has values from 1970-01 to 2025-12"
+    assert caught.value.hint == "values are available from 1970-01 to 2025-12"
 
 
 def test_what_a_definition_lacks_is_not_asked_and_said(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_sibling_is_asked_for_the_same_dates(series: Series, tmp_path: Path) -
     wanted = [one.period for one in of(like, "value")]
     assert [one.period for one in asked.questions] == [each for each in wanted if each in short]
     assert all("the wave index" in words(one) for one in asked.questions)
-    assert asked.notes == (f"no value at {len(wanted) - len(asked.questions)} of "
+    assert asked.notes == (f"it has no value on {len(wanted) - len(asked.questions)} of the "
                            f"{len(wanted)} dates of tides",)  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def test_the_early_era_may_be_named_and_be_short(series: Series) -> None:
     asked = asked_about(series, until=1971)
     early = [one for one in asked.questions if one.variant == "placebo"]
     assert all(one.period.start.year <= 1971 for one in early) and len(early) < 30
-    assert "the early era has 24 dates, not 30; all are used" in asked.notes
+    assert "the early era has only 24 dates instead of 30, so all of them are used" in asked.notes
     for wrong in ({"early": 4}, {"scrambled": 1}, {"until": 0}, {"era": 1965}):
         with pytest.raises(ValidationError):
             asked_about(series, **wrong)

@@ -120,7 +120,7 @@ def test_what_cannot_be_continued_is_said(series: Series) -> None:
     bare = Series(definition=series.definition, values=series.values)
     assert any("asked to continue the file" in note for note in asked_about(bare).notes)
     few = asked_about(series, cutoff=date(1971, 12, 31), continuations=9)
-    assert any("stretches of the file lie before the cutoff" in note for note in few.notes)
+    assert any("stretches of the file are before the cutoff" in note for note in few.notes)
 
 
 def test_answers_are_recorded_with_what_they_were_asked_with(series: Series) -> None:

@@ -61,11 +61,11 @@ def test_a_file_given_takes_the_place_of_the_source(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="its file cannot be read") as caught:
+    with pytest.raises(DatasetError, match="the file of toy cannot be read") as caught:
         open_series(own(tmp_path), base=tmp_path)
 
     assert caught.value.where == str(tmp_path / "toy.csv")
-    assert caught.value.hint == "name a file: detect.numleak.files: {toy: PATH}"
+    assert caught.value.hint == "set detect.numleak.files: {toy: PATH}"
 
 
 def test_an_unknown_series_lists_the_built_in_ones(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_library_that_is_missing_says_what_to_install(
     with pytest.raises(DatasetError, match="statsmodels, which is not installed") as caught:
         open_series("nile", base=tmp_path)
 
-    assert caught.value.hint.startswith("pip install 'coreeval[series]', or name a file: ")
+    assert caught.value.hint.startswith("pip install 'coreeval[series]', or set detect.numleak")
 
 
 # -- of a publisher -------------------------------------------------------------------------------
@@ -188,7 +188,9 @@ def test_a_file_kept_for_long_says_how_to_renew_it(tmp_path: Path, mirror: Mirro
     stale = from_url(tmp_path, mirror, "old.csv")
 
     assert not [note for note in fresh.notes if "fetched" in note]
-    assert stale.notes[0] == f"fetched on 2026-09-01; delete {file} to download it again"
+    assert stale.notes[0] == (
+        f"the file was fetched on 2026-09-01; to download it again, delete {file}"
+    )
 
 
 def test_the_present_year_is_put_into_the_url(tmp_path: Path, mirror: MirrorServer) -> None:
@@ -208,9 +210,9 @@ def test_a_publisher_may_have_moved_its_file(tmp_path: Path, mirror: MirrorServe
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Answer(status=404), "the publisher answered with status 404"),
+        (Answer(status=404), "the publisher's server responded with status 404"),
         (Answer(status=302, headers={"Location": "/loop"}), "redirect"),
-        (Answer(body=FILE.encode() * 9000, cut=True), "it cannot be downloaded:"),
+        (Answer(body=FILE.encode() * 9000, cut=True), "the file cannot be downloaded:"),
         (Answer(body=b"<html>log in first</html>"), "columns besides the dates"),
         (Answer(body=b""), "the file is empty"),
     ],
@@ -243,7 +245,7 @@ def test_without_a_network_the_url_and_the_way_around_are_named(tmp_path: Path) 
     url = "http://127.0.0.1:9/ftp/F-F_Research_Data_Factors_CSV.zip"
     name = own(tmp_path, source={"format": "french", "url": url}, column="SMB")
 
-    with pytest.raises(DatasetError, match="it cannot be downloaded") as caught:
+    with pytest.raises(DatasetError, match="the file cannot be downloaded") as caught:
         open_series(name, base=tmp_path, cache=tmp_path / "cache")
 
     assert caught.value.where == url

@@ -137,7 +137,7 @@ def test_prose_above_the_columns_named_is_left() -> None:
     ("text", "column", "message", "hint"),
     [
         ("date,cpi\n2020-01,1\n", "CPI_U", "no column 'CPI_U'", "date, cpi"),
-        ("date,a,b\n2020-01,1,2\n", None, "2 columns besides the dates", "add column:"),
+        ("date,a,b\n2020-01,1,2\n", None, "2 columns besides the dates", "set column:"),
         ("date\n2020-01\n", None, "0 columns besides the dates", "the file has: date"),
         ("", None, "the file is empty", ""),
         ("\n , \n", None, "the file is empty", ""),
@@ -155,7 +155,7 @@ def test_a_table_without_the_column_is_refused(
 
 
 def test_a_wide_table_without_months_is_refused() -> None:
-    with pytest.raises(DatasetError, match=r"no column is one of the months"):
+    with pytest.raises(DatasetError, match=r"the file has no columns for months"):
         read("year,mean\n2020,1\n", source={"format": "wide_csv", "path": "f"})
 
 

@@ -69,7 +69,7 @@ def test_a_row_that_cannot_be_read_is_named_and_left_out() -> None:
 
     assert len(series.values) == 10
     assert series.notes[0] == (
-        "4 rows are left out, which cannot be read: line 12: '2020-13' is not a date of a "
+        "4 rows cannot be read and are skipped: line 12: '2020-13' is not a date of a "
         "monthly series; line 13: 'about 3' is not a number; line 14: '1e99' is too large; and 1 "
         "more"
     )
@@ -100,9 +100,11 @@ def test_a_date_that_is_there_twice_counts_once_if_the_values_agree() -> None:
     series = read(text)
 
     assert written(series) == {"2020-01": 1.0, "2020-03": 3.0}
-    assert "1 date is in the file more than once, with one value: 2020-01" in series.notes
+    assert "1 date is in the file more than once, always with the same value: 2020-01" in (
+        series.notes
+    )
     assert (
-        "1 date is in the file more than once with different values and left out: 2020-02"
+        "1 date is in the file more than once with different values and skipped: 2020-02"
         in series.notes
     )
 
@@ -163,7 +165,7 @@ def test_a_month_that_the_file_does_not_reach_the_end_of_is_left_out() -> None:
 
     assert (str(last.first), str(last.last)) == ("2020-01", "2020-04")
     assert (str(mean.first), str(mean.last)) == ("2020-02", "2020-04")
-    assert "2020-05 is left out: the file has only part of it" in mean.notes
+    assert "2020-05 is skipped: the file has only part of this period" in mean.notes
 
 
 def test_a_mean_needs_half_of_the_usual_values() -> None:
@@ -173,7 +175,7 @@ def test_a_mean_needs_half_of_the_usual_values() -> None:
     series = read(thin, transform={"combine": "mean"})
 
     assert [str(at) for at in series.values] == ["2020-01", "2020-03", "2020-04"]
-    assert "1 date is left out for lack of values: 2020-02" in series.notes
+    assert "1 date is skipped because of too few values: 2020-02" in series.notes
 
 
 def test_weeks_and_months_are_combined_too() -> None:
@@ -193,7 +195,7 @@ def test_weeks_and_months_are_combined_too() -> None:
 def test_one_value_for_each_month_is_said_to_be_no_known_close() -> None:
     said = notes_of(months(1, 2, 3), transform={"combine": "last"})
 
-    assert "the file has one value for each date, which is taken as its last" in said
+    assert "the file has only one value for each date, which is used as the last" in said
 
 
 # -- changes --------------------------------------------------------------------------------------
@@ -223,9 +225,7 @@ def test_a_change_never_spans_a_gap() -> None:
     series = read(text, transform={"change": "percent_change"})
 
     assert written(series) == {"2020-04": 5.0}
-    assert (
-        "2 dates are left out because a value is not above zero: 2020-05; 2020-06" in series.notes
-    )
+    assert "2 dates are skipped because a value is not above zero: 2020-05; 2020-06" in series.notes
 
 
 def test_days_without_trading_do_not_count_for_a_daily_change() -> None:
@@ -252,27 +252,25 @@ def test_fractions_in_place_of_percent_are_refused() -> None:
     with pytest.raises(DatasetError, match="not in the unit of the definition") as caught:
         read(text, plausible=MONTHLY_RETURNS)
 
-    assert "half of the values are below 0.031 in size, where 0.5 to 10 percent" in str(
-        caught.value
-    )
+    assert "the median size of the values is 0.031, but 0.5 to 10 percent" in str(caught.value)
     assert "transform: {scale: 100}" in caught.value.hint
     assert len(read(text, plausible=MONTHLY_RETURNS, transform={"scale": 100}).values) == 36
 
 
 def test_a_level_in_place_of_returns_is_refused() -> None:
-    with pytest.raises(DatasetError, match=r"36 of 36 values lie outside -60 to 60 percent"):
+    with pytest.raises(DatasetError, match=r"36 of 36 values are outside the range -60 to 60"):
         read(months(*range(1000, 1036)), plausible=MONTHLY_RETURNS)
 
 
 def test_a_few_implausible_values_are_named() -> None:
     said = notes_of(months(*([1.5, -2.5] * 18), 940), plausible=MONTHLY_RETURNS)
 
-    assert "implausible for percent (-60 to 60 percent expected): 2023-01 (940)" in said
+    assert "are implausible for percent (-60 to 60 percent expected): 2023-01 (940)" in said
 
 
 def test_without_bounds_of_its_own_a_series_of_fractions_is_asked_about() -> None:
-    assert "are they fractions?" in notes_of(months(*([0.01, -0.02] * 20)))
-    assert "are they fractions?" not in notes_of(months(*([0.01, -1.02] * 20)))
+    assert "are the values fractions?" in notes_of(months(*([0.01, -0.02] * 20)))
+    assert "are the values fractions?" not in notes_of(months(*([0.01, -1.02] * 20)))
 
 
 def test_values_below_zero_contradict_a_positive_series() -> None:
@@ -284,7 +282,7 @@ def test_gaps_and_notable_dates_in_them_are_named() -> None:
     said = notes_of(months(1, "", "", 4, "", 6, ""), notable={"2020-02": "x", "2030-01": "y"})
 
     assert "3 dates have no value between 2020-01 and 2020-06: 2020-02; 2020-03; 2020-05" in said
-    assert "notable, but without a value: 2020-02" in said
+    assert "notable dates without a value: 2020-02" in said
 
 
 @pytest.mark.parametrize(
@@ -297,7 +295,7 @@ def test_gaps_and_notable_dates_in_them_are_named() -> None:
 def test_weekends_are_no_holes(frequency: str, days: list[str], hole: str) -> None:
     said = notes_of(HEAD + "".join(f"{day},5\n" for day in days), frequency=frequency)
 
-    assert f"1 hole of more than {7 if frequency == 'daily' else 10} days: {hole}" in said
+    assert f"1 gap of more than {7 if frequency == 'daily' else 10} days: {hole}" in said
 
 
 def test_few_values_are_said_with_their_number() -> None:

@@ -31,7 +31,7 @@ def test_what_is_not_said_follows_from_the_values() -> None:
 def test_percent_has_tolerances_of_its_own_and_other_units_have_none() -> None:
     found = define_series(OwnSeries(name="x", unit="percent"), VALUES, "annual")
     assert found.tolerances == PERCENT_TOLERANCES
-    with pytest.raises(ValidationError, match="error that counts as right"):
+    with pytest.raises(ValidationError, match="error of a right answer"):
         define_series(OwnSeries(name="x"), VALUES, "annual")
 
 

@@ -124,16 +124,16 @@ def test_the_same_seed_measures_the_same() -> None:
         (asked([1, 2], [None, None]), "none of the 2 questions"),
         (asked(TRUTH[:9], np.full(9, 0.5)), "every answer is 0.5: r is not defined"),
         (asked(TRUTH[:4], [0.5, 0.5, 0.5, 2]), "75% of the answers are 0.5"),
-        (asked(TRUTH[:3], TRUTH[:3]), "only 3 dates were answered"),
-        (asked(TRUTH[:9], TRUTH[:9] / 100), "0.01 times the truth: is it in percent?"),
+        (asked(TRUTH[:3], TRUTH[:3]), "only 3 dates have an answer"),
+        (asked(TRUTH[:9], TRUTH[:9] / 100), "0.01 times the true value: are the answers in"),
         (asked(np.abs(TRUTH[:9]) + 1, TRUTH[:9]), "all true values have the same sign"),
-        (asked([0.1, 0, 0.2, -0.1, -23], [0, 0.1, -0.2, 0.2, -20]), "r rests on one date"),
+        (asked([0.1, 0, 0.2, -0.1, -23], [0, 0.1, -0.2, 0.2, -20]), "r depends on one date"),
         (recalled(range(9)) + recalled(range(9), seed=1), "18 answers are about 9"),
         (
             [*recalled(range(9)), *recalled(range(1), truth=None)],
             "1 of 10 answers have no true value",
         ),
-        (recalled(range(9)), "the whole series is not known"),
+        (recalled(range(9)), "the full series is unknown"),
     ],
 )
 def test_what_limits_the_numbers_is_said(points: list[Point], note: str) -> None:
@@ -145,15 +145,13 @@ def test_a_level_that_persists_is_named() -> None:
     walk = np.cumsum(TRUTH)
     values = {month(index): float(value) for index, value in enumerate(walk)}
     found = measure(asked(walk[:90], walk[:90]), definition=DEFINITION, values=values, settings=FEW)
-    assert any("each year's mean alone reaches r 0.9" in note for note in found.notes)
+    assert any("each year's mean alone reaches an r of 0.9" in note for note in found.notes)
 
 
 def test_what_needs_no_memory_is_named() -> None:
     said = asked(TRUTH[:90], np.full(90, TRUTH.mean()))
     found = measure(said, definition=DEFINITION, values=VALUES, settings=FEW)
-    assert "not shown to be more accurate than a baseline that knows only: constant, year" in str(
-        found.notes
-    )
+    assert "the answers are more accurate than these baselines: constant, year" in str(found.notes)
 
 
 def test_drawings_of_dates_are_shown_apart() -> None:

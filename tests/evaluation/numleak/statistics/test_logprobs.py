@@ -81,13 +81,14 @@ def test_what_has_none_is_counted_with_its_reason() -> None:
     found = compare_entropies(value, [], FEW)
     assert found is not None
     assert (found.series.asked, found.series.mean.n) == (4, 2)
-    assert found.series.left_out == {"no value": 1, "no log-probabilities came": 1}
+    assert found.series.left_out == {"no value": 1, "no log-probabilities were returned": 1}
     assert math.isnan(found.series.mean.ci_low) and math.isnan(found.p_value)
     assert math.isnan(found.difference.estimate) and not found.fictitious.bits
     notes = list(list_entropy_notes(found))
     assert notes[0].startswith("2 of 4 answers about the series have no entropy: no value (1)")
     assert notes[1].startswith(
-        "entropies have no comparison, because no fictitious series was asked about"
+        "the entropies cannot be compared, because the model was not asked about any fictitious "
+        "series"
     )
 
 
@@ -137,7 +138,7 @@ def test_our_names_and_the_authors_both_are_read(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("{", "not JSON"),
-        ("[]", "JSON, but not an object"),
+        ("[]", "the value is not a JSON object"),
         ({**LINE, "mean_logprob": 0.1}, "mean_logprob: input should be less than or equal to 0"),
         ({**LINE, "mean_logprob": None}, "mean_logprob: input should be a valid number"),
         (
@@ -162,8 +163,8 @@ def test_a_bad_line_has_its_number_and_reason(tmp_path: Path, line: object, reas
     ("lines", "said"),
     [
         ([], "is empty"),
-        (["{"], "none of its 1 lines is a candidate; line 1: not JSON"),
-        ([{"type": "summary"}], "none of its 1 lines is a candidate"),
+        (["{"], "the file has 1 line, but none is a candidate; line 1: not JSON"),
+        ([{"type": "summary"}], "the file has 1 line, but none is a candidate"),
     ],
 )
 def test_a_file_without_a_candidate_is_refused(
@@ -309,8 +310,8 @@ def test_what_cannot_be_ranked_is_left_out_with_its_reason() -> None:
     assert found.n == 1 and found.candidates == 2
     assert [(each.date, each.reason) for each in found.left_out] == [
         ("2000", "no candidate is called 'true'"),
-        ("2001", "there is nothing to rank the true value against"),
-        ("2002", "sign_flip has the text of the true value"),
+        ("2001", "there is no other candidate to rank against the true value"),
+        ("2002", "sign_flip has the same text as the true value"),
     ]
     nothing = one(at("2000", decoy=-1.0))
     assert nothing.n == 0 and nothing.top1.n == 0 and nothing.p_value != nothing.p_value
