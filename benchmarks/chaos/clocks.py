@@ -136,7 +136,7 @@ def schedule(folder: Path, _chance: Random) -> Outcome:
         look("a year ahead, by mistake", YEAR_S, 3, '"released"')
         look("set right", 14 * DAY_S, 3, '"clock_back"')
         (at.root / ".coreeval" / "schedule" / "weekly.json").unlink()  # as it was told to
-        look("the state removed", 14 * DAY_S, 3, "move the release away")
+        look("the state removed", 14 * DAY_S, 3, "move the parent away")
         max(releases.glob("*/release.json")).parent.rename(at.root / "aside")
         look("the release moved away", 14 * DAY_S, 3, '"released"')
     return score.outcome(f"{score.tried} looks")

@@ -76,7 +76,7 @@ def load_takedown(path: Path) -> Takedown:
         raise ConfigError(
             f"the takedown list cannot be read: {describe_unreadable(error)}",
             where=str(path),
-            hint="knowledge.takedown names a UTF-8 text file, one name or evidence id a line",
+            hint="knowledge.takedown must be a UTF-8 text file, one name or evidence id per line",
         ) from None
     return build_takedown(_read_entries(lines, path))
 
@@ -110,7 +110,7 @@ def _read_entries(lines: Iterable[str], path: Path) -> Iterator[str]:
             raise ConfigError(
                 f"{entry!r} is neither a name nor an evidence id",
                 where=f"{path}, line {number}",
-                hint="a name has at least three letters (two in Chinese or Japanese), an id 16 "
+                hint="a name has at least three letters (two in Chinese or Japanese), an id has 16 "
                 "hexadecimal digits",
             )
         if entry:

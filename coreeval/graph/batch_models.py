@@ -103,7 +103,7 @@ class BatchModels:
             raise ModelUnusable(
                 f"a batch of {about.model} is open, but the config does not name this model",
                 where=about.endpoint,
-                hint="put it back into the config, or start a new run",
+                hint="add the model to the config again, or start a new run",
             )
         return BatchModel(model=found[0], endpoint=batches, price=found[1], folder=folder)
 

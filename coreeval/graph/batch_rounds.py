@@ -132,14 +132,14 @@ class _Rounds:
         calls = await asyncio.to_thread(batches.count_calls)
         if waiting and left <= batching.config.live_below * (calls + left):
             remain = f"{format_quantity(waiting, 'call')} {plural(waiting, 'remains', 'remain')}"
-            self._run.tell(self._run.stage, note=f"{remain}, to be sent individually")
+            self._run.tell(self._run.stage, note=f"{remain}; the rest will be sent individually")
             batching.live = True
             return True
         if await self._sender.send(lengths, hold_small=bool(opened)):
             return True
         if not batches.open_batches():
             raise RunError(
-                "questions are waiting for a batch, but there is none",
+                "questions are waiting for a batch, but no batch is open",
                 where=str(self._run.workspace.calls),
                 hint="coreeval resume RUN --live sends them without batches",
             )

@@ -156,9 +156,9 @@ class BatchSender:
         await self._batches.update(batch, {"state": "refused", "problem": problem, **status})
         if batch.model not in self._batching.told_full:
             self._batching.told_full.add(batch.model)
-            note = f"{batch.model}: the provider accepts no more for now: {problem}"
+            note = f"{batch.model}: the provider accepts no more batches for now: {problem}"
             how = "in smaller batches, one after the other" if is_full else "later"
-            self._run.tell(self._run.stage, note=f"{note}; the rest waits and is sent {how}")
+            self._run.tell(self._run.stage, note=f"{note}; the remaining calls will be sent {how}")
         return (is_full and batch.total > 1) or self._has_open(batch)
 
     def _tell_full_price(self, known: BatchModel) -> None:
@@ -170,7 +170,7 @@ class BatchSender:
             and name not in self._batching.at_full_price
         ):
             self._batching.at_full_price.add(name)
-            note = f"{name}: its batch price is unknown; batches count at full price"
+            note = f"{name}: its batch price is unknown, so batches are counted at full price"
             self._run.tell(self._run.stage, note=note)
 
     def _read_queue(
@@ -202,9 +202,9 @@ class BatchSender:
         most = self._batches.most_usd(keys[:1]) or 0.0
         raise BudgetSpent(
             f"the budget of {budget:.4f} USD does not cover the next call of {queue.model} in a "
-            f"batch, which may cost {most:.4f}",
+            f"batch, which may cost {most:.4f} USD",
             where="run.budget_usd",
-            hint="set a larger one (--budget USD); answers are kept",
+            hint="set a larger budget (--budget USD); answers are kept",
         )
 
     async def _create(
@@ -238,7 +238,7 @@ class BatchSender:
         await self._batches.update(batch, {"state": "refused", "problem": failure.message})
         if has_none:
             self._batching.without_batches.add(batch.endpoint)
-            told = f"{batch.model}: {failure.message}; it is sent individually, at full price"
+            told = f"{batch.model}: {failure.message}; calls are sent individually, at full price"
             self._run.tell(self._run.stage, note=told)
             return "unsupported"
         if failure.kind == "unsupported":
@@ -284,7 +284,7 @@ class BatchSender:
         return failure
 
     async def _note_sent(self, batch: Batch, state: BatchState) -> Batch:
-        note = f"{format_quantity(batch.total, 'call')} of {batch.model} sent as a batch"
+        note = f"{format_quantity(batch.total, 'call')} of {batch.model} sent in a batch"
         self._run.tell(BATCH_STAGE, note=note)
         now = self._run.now().isoformat(timespec="seconds")
         sent = {"state": "sent", "provider_id": state.provider_id, "sent_at": now}

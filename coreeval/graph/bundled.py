@@ -77,7 +77,7 @@ def write_recording(name: str, folder: Path) -> Path:
         raise UsageError(
             "this Python was built without lzma, which unpacks the recorded runs",
             where=str(source),
-            hint="use a Python with the module lzma",
+            hint="use a Python that has the lzma module",
         ) from None
     with recordings, open_packed(path) as packed:
         lines = recordings.extractfile(f"{name}.jsonl")

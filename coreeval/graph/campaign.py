@@ -304,7 +304,9 @@ def run_campaign(
     plan.lock.parent.mkdir(parents=True, exist_ok=True)
     where = str(plan.lock.parent)
     taken = RunLocked(
-        "another process is asking questions for this config", where=where, hint="wait for it"
+        "another process is sending questions for this config",
+        where=where,
+        hint="wait until it ends",
     )
     with hold_lock(plan.lock, taken), explain_stop(plan.source):
         return run_coroutine(_run_with_signals(plan, ask, watch))

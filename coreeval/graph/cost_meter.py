@@ -60,8 +60,8 @@ class CostMeter:
 def describe_excess(stage: str, found: CostForecast, spend: Spend) -> str:
     """Return the remark that a run will exceed its budget."""
     return (
-        f"the stage {stage} will have cost about {found.usd:.2f} USD at its end "
+        f"the run is expected to cost about {found.usd:.2f} USD by the end of the {stage} stage "
         f"({found.low_usd:.2f} to {found.high_usd:.2f}), more than the budget of "
-        f"{spend.budget_usd or 0.0:.2f} USD: the run will stop before exceeding it; answers are "
-        "kept, and coreeval resume RUN --budget USD continues"
+        f"{spend.budget_usd or 0.0:.2f} USD. It will stop before it exceeds the budget. Answers "
+        "are kept; continue with: coreeval resume RUN --budget USD"
     )

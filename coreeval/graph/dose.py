@@ -268,6 +268,6 @@ def require_doses(doses: Sequence[int], *, untrained: bool) -> tuple[int, ...]:
         raise UsageError(
             "an untrained model has no dose",
             where="--untrained",
-            hint="leave out --dose, or --untrained",
+            hint="omit --dose or --untrained",
         )
     return () if untrained else tuple(doses or DOSES)

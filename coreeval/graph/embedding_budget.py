@@ -18,8 +18,8 @@ def refuse_uncounted_embeddings(config: AnyConfig) -> None:
         raise ConfigError(
             f"the budget cannot be enforced: the cost of embeddings by {name} is not counted",
             where="run.budget_usd",
-            hint="name embeddings on this machine (minilm), or use --allow-unpriced "
-            "(run.allow_unpriced: true), which does not count them",
+            hint="use embeddings on this machine (minilm), or use --allow-unpriced "
+            "(run.allow_unpriced: true), which does not count the cost",
         )
 
 
@@ -31,4 +31,4 @@ def list_embedding_notes(config: AnyConfig, texts: str) -> Iterator[str]:
         texts: Which texts are sent, and how many, as the end of a sentence.
     """
     if name := remote_embeddings(config):
-        yield (f"these figures and the budget exclude embeddings by {name}, which is sent {texts}")
+        yield (f"these figures and the budget exclude embeddings by {name}, which receives {texts}")

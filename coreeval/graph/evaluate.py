@@ -94,7 +94,7 @@ def prepare_evaluation(
         raise ConfigError(
             "the run has no target to evaluate",
             where="models.targets",
-            hint="name one: coreeval evaluate RUN --target provider:name",
+            hint="pass one: coreeval evaluate RUN --target provider:name",
         )
     config, own = setup.config, {target.model for target in setup.config.models.targets}
     before = manifest.evaluation or Evaluation()
@@ -114,7 +114,7 @@ def _refuse_other(target: TargetConfig, known: TargetConfig) -> None:
     """Raise an error if a target's settings differ from those of the run's target of that name."""
     if target not in (known, TargetConfig(model=known.model)):
         raise ConfigError(
-            f"the run has a target {target.model!r} with different settings",
+            f"the run already has a target {target.model!r} with different settings",
             where="--target",
             hint="answers are stored by target name; start another run to use different settings",
         )
@@ -130,5 +130,5 @@ def refuse_open(store: RunStore, files: RunFiles) -> None:
         raise RunStateError(
             "the run is unfinished: its arms are incomplete",
             where=str(files.root),
-            hint=f"first: {command('resume', files.root)}",
+            hint=f"finish it first: {command('resume', files.root)}",
         )

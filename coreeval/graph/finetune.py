@@ -77,7 +77,7 @@ def _train_cell(
     items, began = choose_training(plan.data, cell), time.monotonic()
     watch = watch_stage(around, f"training {cell.key}")
     with trained(model, items, labels, settings, seed=cell.seed, on_batch=watch):
-        asking = watch_stage(around, f"asking after {cell.key}")
+        asking = watch_stage(around, f"evaluating after {cell.key}")
         answers = ask_parts(model, plan, batch=settings.batch, on_part=asking)
     return CellResult(
         cell=cell,

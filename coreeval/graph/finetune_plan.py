@@ -235,7 +235,7 @@ def _read_pool(
         )
     except DatasetError as error:
         if needed:
-            error.hint = f"{error.hint}; or leave the train part out: --leak test"
+            error.hint = f"{error.hint}; or leak only the test part: --leak test"
             raise
         return list(others)
     return [_read(run, one, one.fields) for one in drawn]

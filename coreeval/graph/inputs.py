@@ -120,7 +120,7 @@ def _open_local(setup: Setup, workspace: Workspace) -> LocalKnowledge:
         raise KnowledgeError(
             "there is no news yet",
             where=str(path),
-            hint="in the folder of the config: coreeval gdelt sync --days 3 --feeds gal "
+            hint="run in the folder of the config: coreeval gdelt sync --days 3 --feeds gal "
             "(about 90 MB); or set knowledge.path",
         )
     return open_local(

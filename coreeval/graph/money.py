@@ -54,8 +54,8 @@ def describe_sample_limit(config: Config) -> list[str]:
             dear.setdefault(model.model, (most, []))[1].append(role)
     return [
         f"{SAMPLE_LIMIT_KEY}: one answer of {model} ({', '.join(roles)}) may cost {most:.4f} USD, "
-        f"more than {limit:.4f}: a sample may then fail; a larger limit or lower max_tokens "
-        "prevents this"
+        f"which is more than {limit:.4f} USD, so a sample may fail: raise the limit, or lower "
+        "max_tokens"
         for model, (most, roles) in dear.items()
     ]
 
@@ -101,4 +101,4 @@ def check_money(
 
 def _suggest_prices(name: str, prices: Prices) -> str:
     near = find_nearest_names(name, prices)
-    return f"priced are {', '.join(near)}; " if near else ""
+    return f"models with a known price: {', '.join(near)}; " if near else ""

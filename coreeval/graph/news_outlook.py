@@ -141,7 +141,7 @@ def outlook_lines(outlook: NewsOutlook) -> Iterator[str]:
         yield (
             f"{WARNING}{format_quantity(articles, 'article')} can serve at most "
             f"{format_quantity(capacity or 0, 'sample')} "
-            f"(knowledge.reuse: {outlook.reuse}), and there are {_describe_samples(outlook)}"
+            f"(knowledge.reuse: {outlook.reuse}), but there are {_describe_samples(outlook)}"
         )
     if (few or thin) and coverage.days < FEW * outlook.days:
         days = format_quantity(outlook.days, "day")
@@ -179,7 +179,7 @@ def _ways_to_more(outlook: NewsOutlook) -> Iterator[str]:
 
 OFFLINE_REMARK = (
     "the offline roles are a demonstration: they rewrote 7 of 300 real tweets "
-    "(coreeval docs offline); for your own benchmark, name a model under models.default"
+    "(coreeval docs offline); for your own benchmark, set a model in models.default"
 )
 
 

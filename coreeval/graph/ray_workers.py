@@ -95,9 +95,9 @@ def _join_cluster(config: Config) -> bool:
         raise RunError(
             f"cannot join the Ray cluster: {_describe(error)}",
             where=f"{ADDRESS_KEY}: {address}",
-            hint="start one on this machine (ray start --head) or join this machine to it (ray "
-            "start --address=HOST:PORT), with the same versions of Python and Ray as this "
-            "process; a cluster named by its address also needs RAY_AUTH_MODE=token "
+            hint="start a cluster on this machine (ray start --head), or join this machine to one "
+            "(ray start --address=HOST:PORT); both need the versions of Python and Ray that this "
+            "process has. If the config gives an address, also set RAY_AUTH_MODE=token "
             "(coreeval docs ray)",
         ) from None
     return True
@@ -322,7 +322,7 @@ def _check_node(report: NodeReport) -> None:
     for name, here in list_versions().items():
         if (there := report.versions.get(name)) != here:
             raise RunError(
-                f"the node {report.host} has {name} {there}, and this machine {here}",
+                f"the node {report.host} has {name} {there}, but this machine has {here}",
                 where="the Ray cluster",
                 hint="install the same versions on all nodes",
             )

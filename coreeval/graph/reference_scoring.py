@@ -75,7 +75,7 @@ def plan_with_reference(
         raise UsageError(
             f"the reference {reference!r} is the model itself",
             where="--reference",
-            hint="name a model that is older than the benchmark",
+            hint="choose a model that is older than the benchmark",
         )
     return ReferencePlan(settings=settings, model=first, reference=second)
 

@@ -189,7 +189,7 @@ def resume(
         )
     if changed:
         raise RunStateError(
-            f"this has changed since the run began: {', '.join(changed)}",
+            f"the following has changed since the run began: {', '.join(changed)}",
             where=manifest.source.path or str(files.root),
             hint="coreeval resume RUN --keep continues with the run's own config and samples; "
             "--anew starts a new run with the current ones",
@@ -303,7 +303,7 @@ def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
         raise RunStateError(
             "the workspace of this run, whose calls.db has the paid answers, is missing",
             where=manifest.workspace,
-            hint=f"restore it, or name the folder with calls.db: {HOME_VARIABLE}=DIR",
+            hint=f"restore it, or set the folder that has calls.db: {HOME_VARIABLE}=DIR",
         )
 
 
@@ -429,7 +429,7 @@ def lock_run(files: RunFiles) -> Iterator[None]:
     taken = RunLocked(
         "another process is using this run",
         where=str(files.root),
-        hint=f"wait for it, or check with: {command('status', files.root)}",
+        hint=f"wait until it ends, or check it with: {command('status', files.root)}",
     )
     with hold_lock(files.lock, taken):
         yield

@@ -167,9 +167,9 @@ def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineag
     """
     if release is None and stale_after is not None:
         raise UsageError(
-            "--stale-after selects samples of a release to renew, but no release was given",
+            "--stale-after selects samples of a release to renew, but no release was passed",
             where="--stale-after",
-            hint="name it: --from RELEASE, or --from latest",
+            hint="pass a release: --from RELEASE, or --from latest",
         )
     if stale_after is not None:
         _parse_age(stale_after)
@@ -189,9 +189,9 @@ def find_followed_release(lineage: Lineage, setup: Setup, workspace: Workspace) 
     for what, wanted in asked.items():
         if (there := getattr(manifest, what)) != wanted:
             raise ReleaseError(
-                f"the release has the {what} {there!r}, the config {wanted!r}",
+                f"the release has the {what} {there!r}, but the config has {wanted!r}",
                 where=str(release.path),
-                hint="name a release of the same benchmark, or refresh without --from",
+                hint="pass a release of the same benchmark, or refresh without --from",
             )
     return FollowedRelease(
         version=manifest.version,

@@ -132,9 +132,9 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
         passed_over = sorted(prompts.own & set(both))
         if len(both) > 1 and passed_over and name not in prompts.own:
             raise ConfigError(
-                f"a first text comes from {name}.md, not from your {passed_over[0]}.md",
+                f"first texts use {name}.md, so your {passed_over[0]}.md would be ignored",
                 where="run.pipeline and prompts",
-                hint=f"add {name}.md to the folder, or set run.pipeline: full",
+                hint=f"add your own {name}.md to the folder, or set run.pipeline: full",
             )
 
 
@@ -265,7 +265,7 @@ def _check_rule_based(models: ModelsConfig, language: str) -> None:
             f"the benchmark is in {LANGUAGES[language]}, but the rules that play {roles} know "
             "only English",
             where="models",
-            hint=f"name a model for {roles}; offline and spacy are for English benchmarks",
+            hint=f"set a model for {roles}; offline and spacy are for English benchmarks",
         )
     providers = {models.for_role(role).provider for role in models.rule_based_roles}
     if providers:
@@ -378,7 +378,7 @@ def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, where: 
         raise DatasetError(
             f"{problem}, {split!r}",
             where=where,
-            hint=f"name another split: {', '.join(list_splits(dataset))}",
+            hint=f"choose another split: {', '.join(list_splits(dataset))}",
         )
 
 

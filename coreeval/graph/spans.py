@@ -288,8 +288,8 @@ def observe_run(run_context: RunContext) -> Iterator[RunContext]:
 
 
 def _start_note(url: str, *, content: bool) -> str:
-    held = "texts, prompts and answers too" if content else "ids, names and numbers, no texts"
-    return f"spans go to {redact_url(url)} ({held})"
+    held = "with texts, prompts and answers" if content else "ids, names and numbers, but no texts"
+    return f"spans are sent to {redact_url(url)} ({held})"
 
 
 def _end_note(url: str, delivery: "SpanDelivery", recorder: SpanRecorder) -> str:

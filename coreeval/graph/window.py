@@ -42,7 +42,8 @@ def find_control_window(
         return None
     if chosen.start >= chosen.end:
         raise ConfigError(
-            f"the control window starts {chosen.start:%Y-%m-%d} and ends {chosen.end:%Y-%m-%d}",
+            f"the control window starts on {chosen.start:%Y-%m-%d} and ends on "
+            f"{chosen.end:%Y-%m-%d}",
             where=CONTROL_KEY,
             hint="its end must come after its start",
         )
@@ -51,10 +52,10 @@ def find_control_window(
         _refuse_unknown(target, found)
     if found.end > window.start:
         raise ConfigError(
-            f"the control window ends {found.end:%Y-%m-%d}, after the start of the window of the "
-            f"updated arm, {window.start:%Y-%m-%d}",
+            f"the control window ends on {found.end:%Y-%m-%d}, after the start of the updated "
+            f"arm's window ({window.start:%Y-%m-%d})",
             where=f"{CONTROL_KEY}.end",
-            hint="end it there or earlier: the targets must already know its news",
+            hint="end it on that day or earlier: the targets must already know its news",
         )
     return found
 
@@ -66,16 +67,16 @@ def _refuse_unknown(target: TargetDates, window: Window) -> None:
         raise ConfigError(
             f"there is no cutoff for {target.target!r}, so it is unknown whether news predates it",
             where=CONTROL_KEY,
-            hint="set a cutoff for the target, list it in the file knowledge.cutoffs, or leave "
-            f"{CONTROL_KEY} out",
+            hint="set a cutoff for the target, list it in the file knowledge.cutoffs, or remove "
+            f"{CONTROL_KEY}",
         )
     if window.end > cutoff.counts_from:
         raise ConfigError(
-            f"the control window ends {window.end:%Y-%m-%d}, after the cutoff of "
-            f"{target.target}, {cutoff.date} ({cutoff.source})",
+            f"the control window ends on {window.end:%Y-%m-%d}, after the cutoff of "
+            f"{target.target}: {cutoff.date} ({cutoff.source})",
             where=f"{CONTROL_KEY}.end",
-            hint=f"end it {cutoff.counts_from:%Y-%m-%d} or earlier: news that the target cannot "
-            "know is not a control",
+            hint=f"end it on {cutoff.counts_from:%Y-%m-%d} or earlier: news that the target "
+            "cannot know is not a control",
         )
 
 
@@ -135,7 +136,7 @@ def _find_latest_cutoff(config: Config, targets: Sequence[TargetDates]) -> Lates
         raise ConfigError(
             f"{AUTO} is auto, but models.targets names no model with a cutoff",
             where=AUTO,
-            hint="name a target that is not embedded, or set the day: {start: 2026-01-01}",
+            hint="add a target that is not embedded, or set the day: {start: 2026-01-01}",
         )
     if len(known) < len(targets):
         raise _unknown_cutoff_error(
@@ -146,7 +147,7 @@ def _find_latest_cutoff(config: Config, targets: Sequence[TargetDates]) -> Lates
 
 def _unknown_cutoff_error(config: Config, model: str) -> ConfigError:
     near = suggest_models(model, load_run_cutoffs(config))
-    listed = f"known are {', '.join(near)}; " if near else ""
+    listed = f"similar known models: {', '.join(near)}; " if near else ""
     return ConfigError(
         f"{AUTO} is auto, but there is no cutoff for {model!r}: neither its training cutoff nor "
         "its release date is known",
@@ -162,13 +163,13 @@ def _empty_window_error(
     """Return the error for a window that cannot contain news."""
     why = f" (auto: {latest.kind} of {latest.target}, {latest.source})" if latest else ""
     if start >= now:
-        said, hint = f"lies in the future: now is {now:%Y-%m-%d}", "wait for news, or start earlier"
+        said, hint = f"is in the future: now is {now:%Y-%m-%d}", "wait for news, or start earlier"
     elif start > end:
-        said, hint = f"is reversed: it ends {end:%Y-%m-%d}", "its end must come after its start"
+        said, hint = f"is reversed: it ends on {end:%Y-%m-%d}", "its end must come after its start"
     else:
-        said, hint = "is empty: it ends where it starts", "its end must come after its start"
+        said, hint = "is empty: it ends when it starts", "its end must come after its start"
     return KnowledgeError(
-        f"the knowledge window starts {start:%Y-%m-%d}{why} and {said}",
+        f"the knowledge window starts on {start:%Y-%m-%d}{why} and {said}",
         where="knowledge.window",
         hint=hint,
     )

@@ -113,9 +113,9 @@ def _list_sheets(given: Sequence[Path]) -> list[Path]:
     found = [sheet for path in given for sheet in (_files_in(path) if path.is_dir() else [path])]
     if not found:
         raise UsageError(
-            "no sheets found here",
+            "no sheets were found",
             where=", ".join(map(str, given)),
-            hint="pass the completed sheets as CSV or XLSX; pages save their ratings as CSV",
+            hint="pass completed sheets in CSV or XLSX; HTML sheets save their ratings as CSV",
         )
     return list(dict.fromkeys(found))
 
@@ -143,12 +143,12 @@ def _refuse_empty_sheets(
     where = ", ".join(map(str, sheets))
     if others:
         raise UsageError(
-            f"the sheets are from a different study than the key ({key.study}): it has no item "
-            f"{others[0].item!r}",
+            f"the sheets are from a different study than the key ({key.study}): the key has no "
+            f"item {others[0].item!r}",
             where=where,
             hint="pass the key written with these sheets: --key FILE",
         )
-    raise UsageError("the sheets contain no ratings", where=where, hint="complete them first")
+    raise UsageError("the sheets contain no ratings", where=where, hint="complete the sheets first")
 
 
 def _texts(material: Material, key: StudyKey, originals: Path | None) -> dict[str, RatedText]:
@@ -162,8 +162,8 @@ def _texts(material: Material, key: StudyKey, originals: Path | None) -> dict[st
         fields = known.get(each.sample, {}).get(each.arm)
         if fields is None or hash_texts(fields) != each.text_sha256:
             raise UsageError(
-                f"the sheets are about other texts: the {each.arm} text of {each.sample!r} is "
-                f"{'different' if fields else 'missing'} here",
+                f"the rated texts are not those of this {material.kind}: the {each.arm} text of "
+                f"{each.sample!r} is {'different' if fields else 'missing'}",
                 where=str(material.path),
                 hint=f"use the {key.made_of.kind} that was rated: "
                 f"{key.made_of.name} {key.made_of.version}",

@@ -123,7 +123,7 @@ class CarryOver:
         why = [
             f"{n} {_describe_reason(reason, parent)}" for reason, n in self.renewed.most_common()
         ]
-        anew = f"renewed: {', '.join(why)}" if why else "nothing is renewed"
+        anew = f"to be renewed: {', '.join(why)}" if why else "no sample is renewed"
         of = self.kept + self.renewed.total()
         return f"kept from {parent.version}: {self.kept} of {format_quantity(of, 'sample')}; {anew}"
 
@@ -223,9 +223,9 @@ def _describe_reason(reason: Renewal, parent: FollowedRelease) -> str:
 
 
 _REASONS: dict[Renewal, str] = {
-    "new": "that it does not have",
+    "new": "that the release does not contain",
     "changed": "whose original or label has changed",
-    "withheld": "that it withheld",
+    "withheld": "that the release withheld",
     "not_accepted": "that were not accepted",
     "age": "with outdated evidence",
     "cutoff": "with evidence from before a new target's cutoff",

@@ -134,10 +134,10 @@ def read_ratings(files: RunFiles, run: Manifest) -> Annotation | None:
         return None
     except (OSError, ValidationError) as error:
         raise _unusable_ratings(
-            files.annotation, f"it is damaged ({type(error).__name__})"
+            files.annotation, f"the file is damaged ({type(error).__name__})"
         ) from None
     if found.run != run.run:
-        raise _unusable_ratings(files.annotation, f"it is about the run {found.run}")
+        raise _unusable_ratings(files.annotation, f"the file is about the run {found.run}")
     return found
 
 
@@ -357,7 +357,7 @@ def make_release(
     moment = now()
     if before:
         refuse_earlier_date(before, moment)
-    busy = RunLocked("another process is using this run", where=str(run), hint="wait for it")
+    busy = RunLocked("another process is using this run", where=str(run), hint="wait until it ends")
     try:
         with hold_lock(files.lock, busy), create_release_folder(target) as draft:
             made_of = ReleaseSources.of(files, manifest, before, takedown)
@@ -391,7 +391,7 @@ def _refuse_empty(draft: Release, run: Path) -> None:
         return
     counts, withheld = draft.manifest.counts, draft.manifest.takedown.withheld
     withheld += draft.manifest.review.rejected
-    left_out = f", of which {withheld} are left out" if counts["accepted"] else ""
+    left_out = f", but {withheld} of these are withheld" if counts["accepted"] else ""
     raise GateNotMet(
         f"the release would contain no new text: {counts['accepted']} of {counts['total']} "
         f"samples are accepted{left_out}",
@@ -405,7 +405,8 @@ def _check_version(version: str) -> None:
     if not _VERSION.fullmatch(version):
         raise ReleaseError(
             f"{version!r} is not a valid version",
-            hint="up to 64 letters, digits and . _ + -, the first a letter or a digit: 2026.47",
+            hint="use up to 64 letters, digits and . _ + -, starting with a letter or digit, for "
+            "example 2026.47",
         )
 
 
@@ -465,8 +466,7 @@ def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:
     if parent and entries and not len(made_of.takedown):
         raise ReleaseError(
             f"the parent release {parent.manifest.version} applied a takedown list of {entries} "
-            "entries, "
-            "but this release has none",
+            "entries, but this release has no takedown list",
             where=str(parent.path),
             hint="pass the list with --takedown FILE, or set knowledge.takedown in the config",
         )

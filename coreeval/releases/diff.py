@@ -94,7 +94,8 @@ def format_changelog(manifest: ReleaseManifest, diff: "Diff | None") -> str:
 
 {markdown_table("of the updated arm", "added", "removed", "changed", "kept", rows=rows)}
 
-A sample counts as changed if its texts changed; a fact, if its words or its evidence changed.
+A sample has changed if its texts have changed. A fact whose words or evidence have changed is
+counted as removed and added.
 {summarize_diff(diff) if diff else ""}"""
 
 

@@ -70,7 +70,9 @@ def create_release_folder(target: Path) -> Iterator[Path]:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     taken = RunLocked(
-        "another process is making a release here", where=str(target.parent), hint="wait for it"
+        "another process is making a release in this folder",
+        where=str(target.parent),
+        hint="wait until it ends",
     )
     with hold_lock(target.parent / ".release.lock", taken):
         refuse_existing_version(target)

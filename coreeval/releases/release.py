@@ -164,7 +164,7 @@ def _unreadable(file: Path, problem: str) -> ReleaseError:
     return ReleaseError(
         f"cannot read a file of the release: {problem}",
         where=str(file),
-        hint="check the rest with: coreeval verify RELEASE",
+        hint="check the rest of the release with: coreeval verify RELEASE",
     )
 
 

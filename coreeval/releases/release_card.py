@@ -56,8 +56,9 @@ def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
     agreement = markdown_table(*_AGREEMENT, rows=rows) if said.raters > 1 else _ONE_RATER
     told = f"""## Ratings by people
 
-{said.items} texts of all arms, mixed, rated by {said.raters} who did not know the arm; means with
-95 % intervals. Study {escape(said.study)}, scored on {said.scored_at[:10]}.
+{format_quantity(said.raters, "person", "people")} rated {said.items} texts from all arms, in random
+order and without knowing the arm of a text. Means have 95 % intervals. The study
+{escape(said.study)} was scored on {said.scored_at[:10]}.
 
 {escape(said.scale)}
 
@@ -121,7 +122,7 @@ def _head(manifest: ReleaseManifest, task: Task) -> dict[str, object]:
 
 def _contents(task: Task, manifest: ReleaseManifest) -> str:
     rows, fill = manifest.arms, describe_fill(manifest.on_reject)
-    quoted = "" if manifest.snippets else " (the news by digest, not quoted)"
+    quoted = "" if manifest.snippets else " (the news is identified by digest, not quoted)"
     return f"""# {manifest.name} {manifest.version}
 
 {escape(task.description)} Refreshed by {name_in_markdown()} {manifest.fingerprints.code}.
@@ -129,15 +130,15 @@ def _contents(task: Task, manifest: ReleaseManifest) -> str:
 {SYNTHETIC}
 {describe_offline_roles(manifest.ruled)}\
 {describe_unchecked(task.language)}
-| folder | rows | what it holds |
+| folder | rows | contents |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |
 | semantic | {rows["semantic"]} | samples reworded with the same facts |
-| provenance | {rows["provenance"]} | a row per replaced fact with its evidence{quoted} |
-| samples | {rows["samples"]} | a row per sample of the benchmark: how it ended, digests, dates |
+| provenance | {rows["provenance"]} | one row per replaced fact, with its evidence{quoted} |
+| samples | {rows["samples"]} | one row per benchmark sample: its outcome, digests and dates |
 | original | {rows["original"]} | {_originals(manifest)} |
 
-Compare arms only on samples that both have (`id`).
+Compare arms only on the samples that both arms contain, matched by `id`.
 
 {describe_gold(task)}"""
 
@@ -158,7 +159,7 @@ def _comparability(manifest: ReleaseManifest) -> Iterator[str]:
 def _quality(quality: Quality, task: Task) -> str:
     noise, display = quality.label_noise, kind_of(task).display
     word, title = display.gold_word, display.label_title
-    refused = f"new texts to which a blind judge did not give their {word}, and that were retried"
+    refused = f"new texts that were retried or rejected because a blind judge gave another {word}"
     shift, bound = (
         format_number(value, undefined=NOT_MEASURED)
         for value in (quality.balance_shift, noise.bound)
@@ -167,7 +168,7 @@ def _quality(quality: Quality, task: Task) -> str:
     rungs = ((one.rung, one.samples, one.accepted) for one in quality.rungs)
     return f"""## Quality
 
-Shares with 95 % Wilson intervals.
+Shares have 95 % Wilson intervals.
 
 | | |
 |---|---|
@@ -175,11 +176,12 @@ Shares with 95 % Wilson intervals.
 | samples for which news was found | {format_share(quality.evidence)} |
 | shift of the {title}s' balance, 0 to 1 | {shift} |
 | originals to which a blind judge gave another {word} | {format_share(noise.original)} |
-| {refused} or rejected | {format_share(noise.updated)} |
-| updated texts whose {word} may be wrong, at most | {bound} |
+| {refused} | {format_share(noise.updated)} |
+| upper bound for the share of updated texts with a wrong {word} | {bound} |
 | word 5-grams of updated texts that also occur in their original | {_overlap(quality.overlap)} |
 
-The last line holds if the judge errs no more often on new texts than it disagrees with originals.
+The upper bound assumes that the judge errs on new texts no more often than it disagrees with the
+originals.
 
 {_label_table(heads, quality, task)}
 
@@ -214,7 +216,7 @@ def _origin(manifest: ReleaseManifest) -> str:
 
 | | |
 |---|---|
-| run | {code_table_cell(manifest.run)}, its clock at {manifest.now} |
+| run | {code_table_cell(manifest.run)}; its clock showed {manifest.now} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
 | news | {escape(describe_coverage(news.coverage))} ({news.backend}) |
 | least certain publication time accepted | {precision} |
@@ -222,11 +224,11 @@ def _origin(manifest: ReleaseManifest) -> str:
 
 {model_table(manifest.models)}
 
-{markdown_table("prompt of", "wording", rows=prompts)}
+{markdown_table("role", "prompt", rows=prompts)}
 
 {count_table(manifest.counts)}
 
-{fresh}`config.yaml` is the config, `release.json` has every fingerprint."""
+{fresh}`config.yaml` is the config of the run, and `release.json` has all fingerprints."""
 
 
 def _cost(manifest: ReleaseManifest) -> Iterator[str]:
@@ -239,11 +241,11 @@ def _limits(manifest: ReleaseManifest) -> str:
     listed, rejected = manifest.takedown.withheld, manifest.review.rejected
     return f"""## Limits
 
-- A new fact is as true as the headline or excerpt that it rests on; the articles were not read.
-- Judges are models or rules: texts that they passed can be wrong, see Quality.
+- A new fact is only as true as the news that it rests on. Nobody has checked that the news is true.
+- The judges are models or rules, so texts that they passed can still be wrong (see Quality).
 - The updated arm is not a random part of the benchmark: it lacks samples without matching news.
-- A model trained after {manifest.window.end:%Y-%m-%d} may know these facts, and these texts.
-- Accepted samples left out: {listed} by the takedown list, {rejected} by a person.
+- A model trained after {manifest.window.end:%Y-%m-%d} may know these facts and these texts.
+- Accepted samples excluded: {listed} by the takedown list, {rejected} by a person.
 {_still_stale(manifest)}\
 - {_reviewed(manifest)}"""
 
@@ -254,7 +256,7 @@ def _still_stale(manifest: ReleaseManifest) -> str:
         return ""
     return (
         f"- Updated samples that are still stale: {manifest.still_stale}. Their evidence is older "
-        "than the run asked for, or from before a new target's cutoff: no sufficiently recent "
+        "than the run required, or from before a new target's cutoff. No sufficiently recent "
         "news was found to renew them.\n"
     )
 
@@ -276,8 +278,8 @@ def _terms(manifest: ReleaseManifest) -> str:
     url = f" (<{address}>)" if address else ""
     return f"""## Licences
 
-The benchmark: {escape(licence.name)}{url}; {escape(licence.source)}.
-The updated and semantic texts derive from it, so its terms may reach them too.
+Licence of the benchmark: {escape(licence.name)}{url}; {escape(licence.source)}.
+The updated and semantic texts are derived from the benchmark, so its terms may apply to them too.
 {_loader(manifest)}
 ### The news
 
@@ -288,7 +290,7 @@ def _loader(manifest: ReleaseManifest) -> str:
     if manifest.licence.redistribute:
         return ""
     return """
-Its texts are not in this release. Download them from their publisher, then:
+The benchmark's texts are not in this release. Download them from their publisher, then run:
 
 ```python
 from coreeval import load_originals
@@ -296,23 +298,27 @@ from coreeval import load_originals
 originals = load_originals("RELEASE", "FOLDER OR FILE OF THE BENCHMARK")
 ```
 
-That checks each text against its digest in `original/`.
+This call checks each text against its digest in `original/`.
 """
 
 
 def _lineage(manifest: ReleaseManifest) -> str:
     parent = manifest.parent
-    follows = f"Follows {parent.version} (`{parent.digest}`)." if parent else "The first release."
+    follows = (
+        f"This release follows {parent.version} (`{parent.digest}`)."
+        if parent
+        else "This is the first release."
+    )
     return f"""## Lineage
 
-{follows} {_changed(manifest.changelog)} `CHANGELOG.md` has more.
+{follows} {_changed(manifest.changelog)} See `CHANGELOG.md` for details.
 `coreeval verify RELEASE` checks that no byte has changed."""
 
 
 def _changed(changelog: Changelog) -> str:
     found = changelog.samples
     return (
-        f"Of the updated arm {format_quantity(found.added, 'sample is', 'samples are')} new, "
-        f"{found.changed} changed, {found.kept} kept; "
-        f"{format_quantity(found.removed, 'is', 'are')} gone."
+        f"In the updated arm, {format_quantity(found.added, 'sample is', 'samples are')} new, "
+        f"{found.changed} changed and {found.kept} kept; "
+        f"{format_quantity(found.removed, 'sample was', 'samples were')} removed."
     )

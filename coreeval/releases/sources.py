@@ -66,7 +66,7 @@ def _followed_parent(by_run: FollowedRelease) -> Release:
         raise ReleaseError(
             f"this is not the release {by_run.version} that the run was made from",
             where=by_run.path,
-            hint="restore the published release, or name another one",
+            hint="restore the published release, or choose another release",
         )
     return found
 
@@ -79,9 +79,9 @@ def _latest_parent(name: str, folders: Iterable[Path]) -> Release | None:
 def _refuse_other_task(parent: Release, name: str) -> None:
     if parent.manifest.name != name:
         raise ReleaseError(
-            f"the parent is a release of {parent.manifest.name!r}, this is one of {name!r}",
+            f"the parent is a release of {parent.manifest.name!r}, but this is one of {name!r}",
             where=str(parent.path),
-            hint="name a release of the same benchmark, or none",
+            hint="choose a release of the same benchmark as the parent, or no parent",
         )
 
 
@@ -95,7 +95,7 @@ def _refuse_edited(parent: Release) -> None:
             f"{first.file}: "
             f"{first.message}",
             where=str(parent.path),
-            hint="restore the published release, or name another one",
+            hint="restore the published release, or choose another release",
         )
 
 
@@ -109,11 +109,10 @@ def refuse_earlier_date(parent: Release, now: datetime) -> None:
     if now < made:
         raise ReleaseError(
             f"the clock shows {now.isoformat(timespec='seconds')}, which is before the parent "
-            "release "
-            f"{parent.manifest.version} was made ({parent.manifest.created_at})",
+            f"release {parent.manifest.version} was made ({parent.manifest.created_at})",
             where=str(parent.path),
-            hint="correct this machine's clock; if it was wrong when that release was made, move "
-            "the release away, or choose another --parent",
+            hint="correct this machine's clock; if it was wrong when the parent was made, move the "
+            "parent away, or choose another --parent",
         )
 
 
@@ -128,7 +127,7 @@ def load_named_parent(parent: Release, target: Path) -> ParentRelease:
 
 _LICENCE_TABLE = TypeAdapter(dict[str, Licence])
 UNKNOWN_LICENCE = Licence(
-    name="not stated", source="neither the config nor the built-in table names one"
+    name="not stated", source="neither the config nor the built-in table names a licence"
 )
 
 

@@ -78,7 +78,7 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
         read_release(path)  # raises if there is nothing to verify
     if _is_of_cache(path):
         cached = Problem(
-            kind="link", file=MANIFEST, message=f"it is a link, as in the hub's cache; {_IN_CACHE}"
+            kind="link", file=MANIFEST, message=f"it is a link into the hub's cache; {_IN_CACHE}"
         )
         return Verification(release=str(path), problems=(cached,))
     problems = [*_digest_problems(path, digest)]
@@ -175,7 +175,7 @@ def _file_problem(folder: Path, name: str, expected: FileDigest) -> Iterator[Pro
         yield Problem(kind="changed", file=name, message=message)
     elif hash_file(file) != expected.sha256:
         yield Problem(
-            kind="changed", file=name, message="the file has the right size but other content"
+            kind="changed", file=name, message="the file has the right size but different content"
         )
 
 
@@ -195,9 +195,9 @@ def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
         place = _place(release.path, parent)
         if place is None:
             where = parent.path or parent.version
-            message = f"the release {parent.version} that {release.manifest.version} follows is not"
+            message = f"the parent {parent.version} of {release.manifest.version} is missing"
             return held, Problem(
-                kind="parent_missing", file=where, message=f"{message} there: {parent.digest}"
+                kind="parent_missing", file=where, message=f"{message}: {parent.digest}"
             )
         if hash_file(place / MANIFEST) != parent.digest:
             message = f"it is not the {parent.version} that {release.manifest.version} follows"

@@ -93,7 +93,8 @@ def shard_name(split: str) -> str:
         raise ConfigError(
             f"{split[:80]!r} is not a valid split name",
             where="dataset.split",
-            hint="letters, digits and underscores; it may come from someone else's run or release",
+            hint="use letters, digits and underscores; the name may be from someone else's run or "
+            "release",
         )
     return f"{split}{_WHOLE}"
 

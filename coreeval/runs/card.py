@@ -68,7 +68,7 @@ def describe_gold(task: Task) -> str:
         (Foreign(name), _COLUMN_TYPES[form], told.get(name, "text that is shown"))
         for name, form in kind.columns(task).items()
     )
-    table = markdown_table("column", "type", "what it holds", rows=columns)
+    table = markdown_table("column", "type", "contents", rows=columns)
     return f"## What a sample is\n\n{kind.display.about}\n\n{table}"
 
 
@@ -102,23 +102,24 @@ def describe_start(start: LatestDate | None) -> str:
         return ""
     what = "release" if start.kind == "released" else "cutoff"
     known = f"{start.confidence}: {escape(start.source)}"
-    return f"; starts after the {what} of {escape(start.target)} ({known})"
+    return f"; it starts after the {what} of {escape(start.target)} ({known})"
 
 
 def describe_freshness(targets: Sequence[TargetFreshness]) -> str:
     """Describe the share of evidence newer than each target's cutoff; empty without targets."""
     if not targets:
         return ""
-    heads = ("target", "accepted, with evidence after its cutoff", "by crawl time", "unknown")
+    heads = ("target", "accepted samples after its cutoff", "of these, by crawl time", "unknown")
     rows = (
         (Foreign(one.target), f"{one.after} of {one.sample_count}", one.by_crawl, one.unknown)
         for one in targets
     )
     return f"""{markdown_table(*heads, rows=rows)}
 
-Here, a target's cutoff is the later of the end of its training data and its release. All evidence
-of such a sample was published after that date; `after_cutoff` in provenance names its targets. If
-only the time at which GDELT saw a page is known (by crawl time), the page may be older.
+Here, a target's cutoff is the later of the end of its training data and its release. A sample is
+after a cutoff if all its evidence was published after that date; the `after_cutoff` column of
+provenance names the targets for which this is so. "By crawl time" means that only the time at which
+GDELT saw a page is known, so the page may be older.
 
 """
 
@@ -128,7 +129,10 @@ def describe_offline_roles(roles: Sequence[str]) -> str:
     if not roles:
         return ""
     who = ", ".join(roles)
-    return f"\n**Offline roles** ({who}) are rules: a baseline, not what a model would write.\n"
+    return (
+        f"\n**Offline roles** ({who}) were played by rules. Their texts are a baseline, not what a "
+        "model would write.\n"
+    )
 
 
 def describe_unchecked(language: str) -> str:
@@ -166,7 +170,7 @@ def describe_comparability(found: Comparability | None) -> str:
 **{COMPARABILITY[found.verdict]}**
 
 {differences}
-The same {found.compared} accepted samples in both arms; 95 % intervals.
+Both arms are compared on the same {found.compared} accepted samples, with 95 % intervals.
 
 | measure | | original | updated | value or difference | alike |
 |---|---|---|---|---|---|
@@ -192,12 +196,12 @@ def describe_cost(cost: Cost) -> str:
         total = {"calls": cost.billed_calls} | cost.model_dump(include=set(_TOKENS))
         rows.append(("all", *_cost_cells(total, cost.billed_usd)))
     known = f"{cost.cached_calls:,} more answers came from the call store and cost nothing."
-    more = f" Calls with unknown outcome may cost up to {cost.unknown_usd:.2f} USD more."
+    more = f" Calls with an unknown outcome may cost up to {cost.unknown_usd:.2f} USD more."
     return f"""## What it cost
 
 {markdown_table("model", "calls", "prompt tokens", "answer tokens", "cost", rows=rows)}
 
-The calls that the run paid for, including those to targets. {known}\
+The table lists the calls that the run paid for, including those to targets. {known}\
 {more if cost.unknown_usd else ""}
 
 """
@@ -260,7 +264,7 @@ def _card_body(
 {SYNTHETIC}
 {describe_offline_roles(ModelsConfig.model_validate(manifest.models).rule_based_roles)}\
 {describe_unchecked(task.language)}
-| arm | rows | what it holds |
+| arm | rows | contents |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |
 | semantic | {rows["semantic"]} | samples reworded with the same facts |
@@ -279,7 +283,8 @@ def _card_body(
 {count_table(manifest.counts)}
 
 {describe_cost(manifest.cost)}\
-{describe_freshness(manifest.after_cutoff)}Compare arms only on samples that both have (`id`)."""
+{describe_freshness(manifest.after_cutoff)}\
+Compare arms only on the samples that both arms contain, matched by `id`."""
 
 
 def _origin_rows(manifest: Manifest) -> str:
@@ -300,6 +305,6 @@ def _control_row(manifest: Manifest, rows: dict[str, int]) -> str:
         return ""
     window = manifest.control.window
     return (
-        f"| control | {rows['control']} | rewritten as the updated arm is, with news from "
+        f"| control | {rows['control']} | rewritten as in the updated arm, with news from "
         f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}, before the targets' cutoffs |\n"
     )

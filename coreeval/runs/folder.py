@@ -155,7 +155,7 @@ def _refuse_links(run: Path) -> None:
             raise RunStateError(
                 "this is a link, whose target may belong to another workspace",
                 where=str(place),
-                hint=f"name the run itself, {run.resolve()}, or delete the link",
+                hint=f"use the run's own path, {run.resolve()}, or delete the link",
             )
     if kind := special_kind(run / "run.lock"):
         raise RunStateError(
@@ -210,19 +210,19 @@ def _refuse_open_batches(run: Path, manifest: Manifest | None) -> None:
         }
         many = f"{calls:,} calls of the run are in open batches"
         raise RunLocked(
-            f"{told.get(calls, many)}: their answers would be paid for and lost",
+            f"{told.get(calls, many)}: the answers would be paid for but lost",
             where=str(run),
             hint=f"finish it: {command('resume', run)}"
             if manifest
-            else "restore its files from a backup and finish it with coreeval resume; if you can "
-            "lose its answers, delete its folder by hand",
+            else "restore its files from a backup and finish it with coreeval resume; if you do "
+            "not need its answers, delete its folder by hand",
         )
     if manifest and manifest.batching and not _has_own_calls(run, manifest):
         raise RunLocked(
-            "the run sent batches, and the call store that says whether one is open is missing",
+            "the run sent batches, but the call store that says whether one is open is missing",
             where=manifest.workspace,
             hint="restore the workspace, or set its current location with COREEVAL_HOME=DIR; if "
-            "you can lose the run's answers, delete its folder by hand",
+            "you do not need the run's answers, delete its folder by hand",
         )
 
 

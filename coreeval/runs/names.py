@@ -104,7 +104,7 @@ def find_run_folder(run: Path | str, *, what: str = "run") -> Path:
     if found.is_file():
         raise UsageError(
             f"{one_line(str(found))!r} is a file, but a run is a directory",
-            hint="name a run's directory, its id, its benchmark or `latest`",
+            hint="pass a run's directory, a run's id, the name of a benchmark, or `latest`",
         )
     return found
 
@@ -115,7 +115,7 @@ def _no_such_run(
     """Return the error for a word that is neither a run nor a path, with the most similar name."""
     told = f"there is no {what} {word!r}"
     if not known:
-        hint = "go to the folder of your config, or make one: coreeval refresh CONFIG"
+        hint = "change to the folder of your config, or start a run: coreeval refresh CONFIG"
         return RunStateError(told, where=str(workspace.runs), hint=hint)
     names = [LATEST, *map(short_id, known), *(folder.parent.name for folder in known)]
     names += ["/".join(folder.parts[-2:]) for folder in known]
@@ -144,7 +144,7 @@ def _newest(workspace: Workspace) -> Path:
     raise RunStateError(
         "there are no runs yet",
         where=str(workspace.runs),
-        hint="change to the folder of your config, or make one: coreeval refresh CONFIG",
+        hint="change to the folder of your config, or start a run: coreeval refresh CONFIG",
     )
 
 
@@ -167,7 +167,7 @@ def require_tag(word: str) -> str:
     if not _TAG.fullmatch(word):
         raise UsageError(
             f"{word[:80]!r} is not a valid tag",
-            hint="letters, digits, dots, dashes and underscores",
+            hint="use letters, digits, dots, dashes and underscores",
         )
     return word
 

@@ -35,10 +35,10 @@ def explain_no_result(run: Path, manifest: "Manifest") -> str | None:
     held = f" ({_describe_news(manifest)})" if ended == "no_knowledge" else ""
     total = format_quantity(manifest.counts["total"], "sample")
     return (
-        f"nothing was accepted: {counts[ended]} of {total} ended with "
-        f"{ended}, {OUTCOMES[ended]}{held}\n"
+        f"no sample was accepted: {counts[ended]} of {total} ended as "
+        f"{ended}: {OUTCOMES[ended]}{held}\n"
         f"  to do: {_TO_DO[ended]}{_less_certain_news(manifest) * (ended == 'no_knowledge')}\n"
-        f"  look:  {command('trace', run, '--outcome', ended)}"
+        f"  see:   {command('trace', run, '--outcome', ended)}"
     )
 
 

@@ -114,7 +114,7 @@ def lock_runs(runs: Sequence[RunFiles]) -> Iterator[None]:
             try:
                 held.enter_context(FileLock(files.lock, timeout=0))
             except Timeout:
-                hint = f"wait for it, or check with: {command('status', files.root)}"
+                hint = f"wait until it ends, or check it with: {command('status', files.root)}"
                 raise RunLocked(
                     "a run of this workspace is active", where=str(files.root), hint=hint
                 ) from None

@@ -23,13 +23,13 @@ SILENT_S = 10.0
 """The seconds without a report after which a worker is silent; workers report every second.
 """
 _CAUSES: Mapping[str, str] = {
-    "budget": "{who}: {number} waiting for budget that calls in flight may free",
-    "throttled": "{who}: throttled by its endpoint, {number} waiting",
-    "resting": "{who}: {number} waiting to retry after a failure",
-    "news": "news: {number} searches",
-    "turn": "{who}: {number} queued (limits of the endpoint or the config)",
-    "answer": "{who}: {number} sent, not answered yet",
-    "step": "the {who} step: {number} samples",
+    "budget": "{who}: {requests} waiting for budget that calls in flight may free",
+    "throttled": "{who}: throttled by its endpoint, {requests} waiting",
+    "resting": "{who}: {requests} waiting to be retried after a failure",
+    "news": "news: {searches} not finished yet",
+    "turn": "{who}: {requests} queued (limits of the endpoint or the config)",
+    "answer": "{who}: {requests} sent but not answered yet",
+    "step": "the {who} step: {samples} in progress",
 }
 
 
@@ -55,7 +55,7 @@ def spend_parts(spend: "Spend") -> Iterator[str]:
     elif spent:
         yield f"{spent:.4g} USD"
     if spend.unpriced:
-        yield f"{format_quantity(spend.unpriced, 'answer')} with unknown price"
+        yield f"{format_quantity(spend.unpriced, 'answer')} with an unknown price"
 
 
 def forecast_parts(found: "CostForecast | None") -> Iterator[str]:
@@ -64,7 +64,7 @@ def forecast_parts(found: "CostForecast | None") -> Iterator[str]:
         return
     ends = f"{found.low_usd:.4g} to {found.high_usd:.4g}"
     more = {None: "", True: ", more than the budget", False: ", within the budget"}
-    yield f"{found.usd:.4g} USD at the end ({ends}{more[found.exceeds_budget]})"
+    yield f"{found.usd:.4g} USD expected at the end ({ends}{more[found.exceeds_budget]})"
 
 
 def format_idle_time(idle_s: float) -> str:
@@ -93,7 +93,12 @@ def _worker_line(worker: "WorkerSnapshot") -> str:
 
 
 def _wait_line(wait: "Wait") -> str:
-    what = _CAUSES[wait.cause].format(who=wait.who, number=wait.number)
+    what = _CAUSES[wait.cause].format(
+        who=wait.who,
+        requests=format_quantity(wait.number, "request"),
+        searches=format_quantity(wait.number, "search", "searches"),
+        samples=format_quantity(wait.number, "sample"),
+    )
     reason = one_line(wait.reason)
     said = f": {reason[:REASON]}" if reason else ""
     return f"{what}, the longest for {format_span(wait.seconds)}{said}"

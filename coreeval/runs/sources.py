@@ -25,8 +25,8 @@ NAMES: Final[Mapping[EvidenceSource, str]] = {
     "plugin": "articles found by a plugin, which the run's manifest names",
 }
 EXCERPTS: Final = (
-    "Headlines and excerpts belong to their publishers and are quoted, at most 300 characters, "
-    "with their URL."
+    "Headlines and excerpts belong to their publishers. At most 300 characters of each are quoted, "
+    "with the URL."
 )
 OBLIGATIONS: Final = """\
 {facts} of the new facts rest on sentences from {owner}, licensed under {licence}. If you
@@ -37,7 +37,7 @@ redistribute texts that adapt them, such as those of the updated arm, you must:
 - license adaptations under the same or a compatible licence (share-alike), and add no
   terms that forbid what it allows.
 
-The rows concerned have `{licence}` in the column `licence` of provenance."""
+The rows of these facts have `{licence}` in the `licence` column of provenance."""
 
 
 class SourceTerms(Value):
@@ -83,7 +83,7 @@ def describe_sources(sources: Sequence[SourceTerms]) -> str:
 
 _OWNERS: Final[Mapping[EvidenceSource, str]] = {"current_events": "Wikipedia"}
 _NO_FACTS = "No fact was replaced."
-_PUBLISHERS = "that of each publisher"
+_PUBLISHERS = "the terms of each publisher"
 
 
 def describe_share_alike(terms: SourceTerms) -> str:

@@ -156,7 +156,7 @@ class ScheduleCheck:
         if max(now, FIRST_MOMENT) < known:
             return self._make_result(
                 "clock_back",
-                note=f"the clock shows {now.isoformat()}, but this was done at "
+                note=f"the clock shows {now.isoformat()}, but the schedule was last at work at "
                 f"{known.isoformat()}; if the clock was wrong then, remove "
                 f"{self.plan.state_file.path}",
             )
@@ -278,7 +278,8 @@ class ScheduleCheck:
         new = self.plan.workspace.new_run(self.plan.name, self.dependencies.now())
         begun = begun.model_copy(update={"run": str(new)})
         self._save(begun)
-        return begun, f"a new run replaces {run}: changed since it began: {', '.join(changed)}"
+        told = f"a new run replaces {run}, because the following has changed since it began"
+        return begun, f"{told}: {', '.join(changed)}"
 
     def _complete(self, begun: OpenPeriod) -> ScheduleResult:
         """Complete and release a run; an existing release must also pass the gates.

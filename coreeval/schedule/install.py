@@ -294,7 +294,7 @@ def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None)
         raise UsageError(
             f"{kind} occupies the path of the workflow",
             where=str(root / name),
-            hint="someone else's repository may point elsewhere: replace it with a folder or file",
+            hint="replace it with a folder or file, because it may lead out of the repository",
         )
     return {str(root / name): make_workflow(looks, root)}
 
@@ -315,8 +315,8 @@ def require_repository(path: Path) -> Path:
     raise UsageError(
         "the config is not in a git repository",
         where=str(path),
-        hint="GitHub workflows need one: run git init in the folder for the repository, or just "
-        "show the workflow with --print",
+        hint="GitHub runs only workflows in a repository: run git init in its folder, or just show "
+        "the workflow with --print",
     )
 
 

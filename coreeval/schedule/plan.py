@@ -168,7 +168,7 @@ class ScheduleFile:
             f"cannot read the schedule's state: {why}",
             where=str(self.path),
             hint="restore the file from a backup, or remove it: existing releases are not made "
-            "again, but a started run is",
+            "again, but a run that has begun is started again",
         )
 
     def write(self, state: ScheduleState) -> None:

@@ -58,7 +58,7 @@ class StepResult:
             failed, total = counts["failed"], counts["total"]
             if failed > total * most:
                 raise GateNotMet(
-                    f"{failed} of {format_quantity(total, 'sample')} failed{where}, and "
+                    f"{failed} of {format_quantity(total, 'sample')} failed{where}, but "
                     f"schedule.max_failed is {most:g}",
                     where=str(self.run),
                     hint="they will be retried at the next check; see why with: "

@@ -46,7 +46,7 @@ def _write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -
         raise UsageError(
             "a different unit has this name",
             where=others[0],
-            hint="compare it with --print; --force replaces it",
+            hint="compare it with the output of --print; to replace it, use --force",
         )
     for name, text in units.items():
         place = crontab_copy if name == CRONTAB else Path(name)

@@ -283,7 +283,7 @@ def _check_variables(
 ) -> Iterator[TaskProblem]:
     template = Template(text)
     if not template.is_valid():
-        yield TaskProblem(f"{key}: a $ stands alone", "write $$ for a dollar sign")
+        yield TaskProblem(f"{key}: a $ without a name", "write $$ for a dollar sign")
     found = template.get_identifiers()
     for name in found:
         if name not in allowed:
@@ -311,7 +311,7 @@ def _check_words(file: TaskFile) -> Iterator[TaskProblem]:
         words[f"targets.{key}"] = (key, target.name, *target.spellings, *target.terms)
     for key, listed in words.items():
         if not all(word.strip() for word in listed):
-            yield TaskProblem(f"{key}: one of its words is blank", "leave it out")
+            yield TaskProblem(f"{key}: one of its words is blank", "remove it")
 
 
 _FEWEST_LABELS = 2
@@ -419,7 +419,7 @@ def _collect_notes(file: TaskFile) -> list[str]:
         )
     shown = kind_of(file).gold_variable
     notes += [
-        f"note: templates.{number} does not show ${shown}: it should spell the {shown} out"
+        f"note: templates.{number} does not show ${shown}: it should contain the {shown} in full"
         for number, template in enumerate(file.templates)
         if shown and f"${shown}" not in template and f"${{{shown}}}" not in template
     ]
@@ -478,7 +478,7 @@ def _apply_target(file: TaskFile, target: str | None, where: Path) -> Task:
             hint="remove dataset.target",
         )
     if not (file.target if target is None else target.strip()):
-        names = ", ".join((*file.targets, "or 'all' for a folder that has several"))
+        names = ", ".join((*file.targets, "or 'all' for a folder with several targets"))
         raise TaskError(
             f"the task {file.name} needs a target",
             where=str(where),

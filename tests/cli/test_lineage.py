@@ -52,7 +52,7 @@ def test_accepted_samples_are_kept_and_the_arms_have_the_same_texts(
     there = shell.folder / ".coreeval" / "releases" / "trial" / "1"
     shutil.copytree(release.path, there)
     said = shell("refresh", shell.config(), *FIVE, "--from", "latest", "--json")
-    assert "kept from 1: 2 of 5 samples; renewed: 3 that were not accepted" in said.err
+    assert "kept from 1: 2 of 5 samples; to be renewed: 3 that were not accepted" in said.err
     document = said.document
     assert (document["kept"], document["counts"]["accepted"]) == (2, 2)
     assert document["parent"] == {
@@ -78,7 +78,7 @@ def test_validate_and_estimate_say_what_would_be_kept(shell: Shell, release: Rel
     said = shell("validate", config, *follow, "--json")
     [check] = [one for one in said.document["checks"] if one["name"] == "release"]
     assert check["found"] == [
-        "kept from 1: 1 of 24 samples; renewed: 19 that it does not have, "
+        "kept from 1: 1 of 24 samples; to be renewed: 19 that the release does not contain, "
         "3 that were not accepted, 1 with evidence from before a new target's cutoff"
     ]
     estimated = shell("estimate", config, *FIVE, *follow, "--json").document

@@ -76,7 +76,7 @@ def test_when_a_run_ends_and_what_it_will_have_cost(shell: Shell, running: Path)
     beat(running, replace(GOING, ends_at="2026-03-01T14:05+00:00", cost=cost))
     words = shell("status", running).out
     assert "2 minutes left (until 2026-03-01 14:05 UTC)" in words
-    assert "12.5 USD at the end (11 to 14, more than the budget)" in words
+    assert "12.5 USD expected at the end (11 to 14, more than the budget)" in words
     told = shell("status", running, "--json").document["pulse"]
     assert told["ends_at"] == "2026-03-01T14:05+00:00"
     assert told["cost"]["usd"] == 12.5 and told["cost"]["exceeds_budget"]
@@ -105,7 +105,7 @@ def test_a_run_that_makes_no_progress_says_so_and_what_it_waits_for(
     assert said.code == 0
     assert "no progress for 7" in said.out
     assert (
-        "  openai:x: throttled by its endpoint, 8 waiting, the longest for 71 s: HTTP 429 �[2J"
+        "  openai:x: throttled by its endpoint, 8 requests waiting, the longest for 71 s: HTTP 429 �[2J"
         in (said.out.splitlines())
     )
     beat(running, GOING, ago_s=700.0)  # a process that hangs leaves no sign either

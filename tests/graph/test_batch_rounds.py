@@ -107,7 +107,7 @@ def test_an_endpoint_without_batches_is_asked_live_and_said_so(
     notes = list[str]()
     assert begin(lab, notes=notes).manifest.status == "complete"
     assert_as_live(lab, undisturbed)
-    assert any("it is sent individually, at full price" in note for note in notes)
+    assert any("calls are sent individually, at full price" in note for note in notes)
 
 
 def test_a_provider_known_for_batches_is_not_asked_live_unless_the_user_says_so(
@@ -162,7 +162,7 @@ def test_what_is_too_much_for_the_queue_of_the_account_waits_for_smaller_batches
     assert set(provider.paid.values()) == {1} and lab.manifest.cost.unknown_usd == 0
     taken = provider.sizes if at_once else provider.sizes[1:]
     assert set(taken) == {1}, "half of what was refused, for the rest of the day"
-    assert len([note for note in notes if "accepts no more for now" in note]) == 1
+    assert len([note for note in notes if "accepts no more batches for now" in note]) == 1
 
 
 def test_a_single_call_that_is_too_much_ends_the_run_and_costs_nothing(
@@ -482,7 +482,7 @@ def test_a_folder_that_went_away_is_no_loss_of_its_batches(
     lab.write(run={"concurrency": 4, "batch": {"files": str(folder), "live_below": 0}})
     begin(lab)
     away = folder.rename(tmp_path / "away")
-    with pytest.raises(CoreEvalError, match="mount it or move it back") as caught:
+    with pytest.raises(CoreEvalError, match="mount the folder or move it back") as caught:
         go_on(lab)
     assert caught.value.where == str(folder) and not folder.exists()
     away.rename(folder)

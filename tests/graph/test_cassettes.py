@@ -390,7 +390,7 @@ def test_results_are_stated_only_of_what_failed_or_was_kept(deck: Deck) -> None:
         )
         return line.model_copy(update={"stated": FinalResult(result=result, excerpts=())})
 
-    with pytest.raises(CassetteError, match="which was neither kept nor a failure"):
+    with pytest.raises(CassetteError, match="which was neither kept nor failed"):
         deck.play(state)
 
 

@@ -210,7 +210,7 @@ def test_a_german_benchmark_is_refreshed_with_german_news(
     assert "language:\n- de\n" in card
     assert (
         "Language: German (de); checks and measures not "
-        "available: names that are in no news" in card
+        "available: names that are not in the news" in card
     )
 
 
@@ -218,7 +218,7 @@ def test_rules_do_not_play_roles_in_german(tmp_path: Path, server: LLMServer) ->
     config = load_config(written(tmp_path, server, models={"default": "offline"}))
     with pytest.raises(ConfigError, match="in German, but the rules that play") as no:
         check_models(set_up(config, utc_now()), Workspace(tmp_path / ".coreeval"))
-    assert "name a model" in no.value.hint
+    assert "set a model" in no.value.hint
 
 
 def test_remote_backends_do_not_search_german_news(tmp_path: Path, server: LLMServer) -> None:

@@ -331,7 +331,7 @@ async def test_that_the_budget_will_not_suffice_is_told_once(hours: Hours, store
         await monitor.beat(store)
     notes = [one.note for one in told if one.note]
     assert len(notes) == 1
-    assert "the stage refresh will have cost about 10.00 USD at its end" in notes[0]
+    assert "expected to cost about 10.00 USD by the end of the refresh stage" in notes[0]
     assert "more than the budget of 5.00 USD" in notes[0] and "--budget" in notes[0]
     pulse = told[-1].pulse
     assert pulse and pulse.cost and pulse.cost.exceeds_budget

@@ -285,7 +285,7 @@ def _config(cutoff: str | None, control: dict[str, str]) -> Config:
         ("2026-01", {"start": "2025-08-01", "end": "2026-02-02"}, "after the cutoff of openai"),
         (None, {"start": "2025-08-01", "end": "2025-09-01"}, "no cutoff for 'openai:unheard-of'"),
         ("2026-06", {"start": "2025-08-01", "end": "2026-05-01"}, "window of the updated arm"),
-        ("2026-06", {"start": "2025-08-01", "end": "2025-08-01"}, "starts 2025-08-01 and ends"),
+        ("2026-06", {"start": "2025-08-01", "end": "2025-08-01"}, "starts on 2025-08-01 and ends"),
     ],
 )
 def test_a_window_that_is_no_control_is_refused(

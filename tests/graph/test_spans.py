@@ -249,7 +249,7 @@ def test_a_collector_that_is_down_costs_a_run_nothing_but_its_spans(
     noted = (progress.note for progress in told if progress.stage == "telemetry")
     begun, lost = filter(None, noted)  # a heartbeat tells where the run is, without a note
     url = "http://127.0.0.1:9/v1/traces"
-    assert begun == f"spans go to {url} (ids, names and numbers, no texts)"
+    assert begun == f"spans are sent to {url} (ids, names and numbers, but no texts)"
     assert re.fullmatch(rf"(\d+) of \1 spans did not arrive at {url} \(it is down, .*\)", lost)
 
 

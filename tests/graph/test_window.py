@@ -74,7 +74,7 @@ def test_auto_with_an_unknown_model_names_it_and_its_neighbours() -> None:
     with pytest.raises(ConfigError, match="no cutoff for 'openai:gpt5'") as error:
         _dated("openai:gpt-4.1", "openai:gpt5")
     assert error.value.where == "knowledge.window.start"
-    assert "known are gpt-5" in error.value.hint
+    assert "similar known models: gpt-5" in error.value.hint
     assert "knowledge.cutoffs" in error.value.hint
 
 
@@ -87,9 +87,9 @@ def test_a_start_that_is_written_needs_no_dates_and_keeps_those_there_are() -> N
 @pytest.mark.parametrize(
     ("window", "told"),
     [
-        ({"start": "2026-06-02"}, "starts 2026-06-02 and lies in the future: now is 2026-06-01"),
-        ({"start": "2027-01-01", "end": "2027-02-01"}, "lies in the future"),
-        ({"start": "2026-03-01", "end": "2026-02-01"}, "is reversed: it ends 2026-02-01"),
+        ({"start": "2026-06-02"}, "starts on 2026-06-02 and is in the future: now is 2026-06-01"),
+        ({"start": "2027-01-01", "end": "2027-02-01"}, "is in the future"),
+        ({"start": "2026-03-01", "end": "2026-02-01"}, "is reversed: it ends on 2026-02-01"),
         ({"start": "2026-03-01", "end": "2026-03-01"}, "is empty"),
         (
             {"start": "auto", "end": "2025-01-01"},

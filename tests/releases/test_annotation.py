@@ -256,7 +256,7 @@ def test_a_result_that_cannot_be_written(rated: Made, out: Path, tmp_path: Path)
 
 def test_a_folder_without_sheets(rated: Made, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    assert "no sheets found here" in refused(rated, tmp_path / "none").message
+    assert "no sheets were found" in refused(rated, tmp_path / "none").message
 
 
 def test_a_key_that_is_not_there_or_damaged(rated: Made, out: Path) -> None:
@@ -291,4 +291,4 @@ async def test_texts_that_have_changed_since(rated: Made, out: Path) -> None:
     fill(out)
     await accept_all(rated, "yet another {}")
     wrong = refused(rated, out)
-    assert "is different here" in wrong.message and "weekly" in wrong.hint
+    assert "is different" in wrong.message and "weekly" in wrong.hint

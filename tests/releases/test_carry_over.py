@@ -72,7 +72,7 @@ def test_what_was_accepted_is_kept_and_everything_else_is_made_anew(
     assert [type(row) for row in found] == [BadRow, *[ReleaseSample] * 3, *[Sample] * 3]
     assert (keeper.kept, keeper.renewed) == (3, {"not_accepted": 3})
     assert keeper.describe(FollowedRelease(version="2026.47", digest="", path="")) == (
-        "kept from 2026.47: 3 of 6 samples; renewed: 3 that were not accepted"
+        "kept from 2026.47: 3 of 6 samples; to be renewed: 3 that were not accepted"
     )
 
 

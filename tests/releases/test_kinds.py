@@ -88,7 +88,7 @@ def test_the_card_of_choices_says_what_letters_are(tmp_path: Path) -> None:
     card = (make_kind_run(tmp_path, "choice").release().path / "README.md").read_text("utf-8")
     assert "| right option | accepted | of the benchmark | of the updated arm |\n" in card
     assert "\n| B | 50.0%" in card and "\n| C |" not in card
-    assert "The letter says where the right option stands" in card
+    assert "The letter gives the position of the right option" in card
     assert "- name: choices\n    list: string\n" in card
 
 

@@ -135,7 +135,12 @@ def test_the_card_can_be_read_by_a_program_and_says_what_it_rests_on(made: Made)
         "data_files": [{"split": "test", "path": "updated/test-*.parquet"}],
     }
     assert head["license"] == "other"
-    for said in ("2026-11-01 to 2026-11-20", "`0123456789ab`", "are rules", "a person approved"):
+    for said in (
+        "2026-11-01 to 2026-11-20",
+        "`0123456789ab`",
+        "played by rules",
+        "a person approved",
+    ):
         assert said in card
 
 
@@ -368,7 +373,7 @@ def test_a_parent_of_another_benchmark_is_refused(made: Made, tmp_path: Path) ->
     other = made.release("1")
     config = made.files.manifest.read_text()
     made.files.manifest.write_text(config.replace('"name": "weekly"', '"name": "daily"'))
-    with pytest.raises(ReleaseError, match="of 'weekly', this is one of 'daily'"):
+    with pytest.raises(ReleaseError, match="of 'weekly', but this is one of 'daily'"):
         made.release("2", parent=other.path)
     assert made.release("2").manifest.parent is None
 

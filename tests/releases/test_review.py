@@ -117,7 +117,7 @@ def test_the_last_plan_counts_and_whom_it_is_about_without_a_name_is_listed(made
         replace(2, person("Cy Poe", "negative")),
         replace(2, person("Di Ash"), attempt=2),
     )
-    assert why(made, 2) == {"unnamed": "it is about Di Ash without naming them"}
+    assert why(made, 2) == {"unnamed": "the text is about Di Ash without naming them"}
     note(made, replace(2, person("Cy Poe", "negative"), attempt=3))
     assert set(why(made, 2)) == {"negative", "unnamed"}
     assert next(iter(listed(made))) == sample_id(2), "the gravest come first"
@@ -134,9 +134,9 @@ async def test_doubts_about_the_work(made: Made) -> None:
     await rewrite(made, 2, attempts=3)
     assert why(made, 2) == {
         "harm": "attempt 1: harm: text says 'thief' beside 'X'",
-        "translated": "it rests on news in another language",
-        "label": "it reads as joy (low confidence, by 'yay') less clearly than the original",
-        "attempts": "it took 3 attempts",
+        "translated": "the news is in another language",
+        "label": "the text is less clear than the original: joy (low confidence, by 'yay')",
+        "attempts": "accepted after 3 attempts",
     }
 
 

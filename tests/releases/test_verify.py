@@ -148,7 +148,7 @@ def test_of_a_changed_file_it_is_told_whether_its_size_changed(second: Path) -> 
     size = (second / "README.md").stat().st_size
     flip(second / "README.md")
     (problem,) = verify(second).problems
-    assert problem.message == "the file has the right size but other content"
+    assert problem.message == "the file has the right size but different content"
     (second / "README.md").write_text("xyz")
     (problem,) = verify(second).problems
     assert problem.message == f"the file has 3 bytes, not {size}"

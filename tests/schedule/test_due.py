@@ -360,7 +360,8 @@ def test_a_waiting_run_whose_config_has_changed_is_replaced(office: FakeSchedule
     office.now += timedelta(minutes=1)
     second = office.check_once()
     assert (second.ending, office.did) == ("gate", ["refresh", "release 2026.47"])
-    assert second.note == f"a new run replaces {first.run}: changed since it began: window.start"
+    replaced = f"a new run replaces {first.run}, because the following has changed since it began"
+    assert second.note == f"{replaced}: window.start"
     assert second.run != first.run
     assert office.state.begun and office.state.begun.run == second.run
     third = office.check_once()

@@ -268,7 +268,7 @@ def test_the_workflow_is_yaml_that_names_what_it_needs(tmp_path: Path) -> None:
         name: f"${{{{ secrets.{name} }}}}"
         for name in ("ANTHROPIC_API_KEY", "HOOK_URL", "JUDGE_KEY", "OPENAI_API_KEY")
     }
-    saved = steps["Keep what an unfinished run stands on"]
+    saved = steps["Keep the files of an unfinished run"]
     assert (saved["uses"], saved["if"]) == ("actions/cache/save@v5", "always()")
     assert saved["with"].items() <= steps["actions/cache/restore@v5"]["with"].items()
     cached = saved["with"]["path"].split()

@@ -102,7 +102,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
         ),
         ({"templates": ["$headline", "$headlin"]}, "$headlin is not a field of the task (did you"),
         ({"templates": ["$labels"]}, "the 'headline' field is never shown"),
-        ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
+        ({"templates": ["$headline costs $5"]}, "a $ without a name (write $$ for a dollar sign)"),
         ({"question": "Is $headline good?"}, "is not a field"),
         ({"fields": ["headline", "headline"]}, "'headline' occurs twice"),
         ({"fields": ["label"], "templates": ["$label"]}, "'label' is used for something else"),

@@ -88,7 +88,7 @@ def test_of_a_long_document_the_changes_stand_out(runs: dict[TaskKind, Path]) ->
 
 def test_the_run_says_what_its_letters_are(runs: dict[TaskKind, Path]) -> None:
     told = words_of(page(runs["choice"], ""))
-    assert "Right option" in told and "not what it is" in told
+    assert "Right option" in told and "not its content" in told
     assert "Answer type" in words_of(page(runs["answer"], ""))
 
 

@@ -26,21 +26,21 @@ class LanguageCheck:
 
 
 WORDS: Final = LanguageCheck(
-    "statements and new facts whose words are in no news", tuple(VOCABULARIES)
+    "statements and new facts whose words are not in the news", tuple(VOCABULARIES)
 )
-DATES: Final = LanguageCheck("weekdays and months that are in no news", tuple(VOCABULARIES))
+DATES: Final = LanguageCheck("weekdays and months that are not in the news", tuple(VOCABULARIES))
 LANGUAGE: Final = LanguageCheck(
-    "texts that are in another language than the original", tuple(VOCABULARIES)
+    "texts in a different language from the original", tuple(VOCABULARIES)
 )
-NAMES: Final = LanguageCheck("names that are in no news", (ENGLISH, "es"))
+NAMES: Final = LanguageCheck("names that are not in the news", (ENGLISH, "es"))
 """German is not supported: all its nouns have a capital, so names do not stand out."""
-CONDUCT: Final = LanguageCheck("deeds of named people that are in no news")
-HARM: Final = LanguageCheck("harm that passes from the original's person to another")
-HEDGES: Final = LanguageCheck("possibilities that become facts (might, reportedly)")
-PROFANITY: Final = LanguageCheck("coarse words that the original lacks")
-HEADLINE_STYLE: Final = LanguageCheck("texts that read like a headline, by their function words")
+CONDUCT: Final = LanguageCheck("actions of named people that the news does not report")
+HARM: Final = LanguageCheck("harm that moves from one person to another")
+HEDGES: Final = LanguageCheck("possibilities that are turned into facts (might, reportedly)")
+PROFANITY: Final = LanguageCheck("coarse words that are not in the original")
+HEADLINE_STYLE: Final = LanguageCheck("texts that read like a headline (by function words)")
 SAFETY_LISTS: Final = LanguageCheck(
-    "self-harm, sexual violence and hostility by our own word lists beside the extractor's flags"
+    "self-harm, sexual violence and hostility, by CoreEval's word lists (the extractor flags them)"
 )
 CHECKS: Final = (
     WORDS, DATES, LANGUAGE, NAMES, CONDUCT, HARM, HEDGES, PROFANITY, HEADLINE_STYLE, SAFETY_LISTS,

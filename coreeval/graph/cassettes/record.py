@@ -241,7 +241,7 @@ def _refuse_changed(original: SourceRun) -> None:
         changed.append("the takedown list of its config or its workspace")
     if changed:
         raise CassetteError(
-            f"this has changed since the run: {', '.join(changed)}",
+            f"the following has changed since the run: {', '.join(changed)}",
             where=str(original.files.root),
             hint="restore it, or record the run with the version that made it",
         )

@@ -208,7 +208,7 @@ def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.Fin
     kept = cassette.head.run.parent is not None and result.kept_from is not None
     if not (kept or result.outcome == "failed"):
         raise _invalid_cassette(
-            cassette, f"it has a result for {sample.id!r}, which was neither kept nor a failure"
+            cassette, f"it states a result for {sample.id!r}, which was neither kept nor failed"
         )
     if result.sample_id != sample.id or any(text.keys() != fields for text in texts) or not whole:
         raise _invalid_cassette(

@@ -21,7 +21,7 @@ from coreeval.tools.workspace import Workspace
 
 ANSWER_LENGTH_NOTE = (
     "the length of answers is unknown: a reasoning model may write a hundred times as much as "
-    "one that names a letter or a number; ask a few questions ({key}) and estimate again"
+    "one that names a letter or a number; send a few questions ({key}), then estimate again"
 )
 
 

@@ -53,7 +53,7 @@ from coreeval.tools.loops import run_coroutine
 
 REASONING_NOTE = (
     "a reasoning model bills its reasoning as answer tokens; its length is known only after "
-    "asking: --preview N"
+    "a trial: use --preview N"
 )
 
 

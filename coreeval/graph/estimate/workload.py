@@ -131,14 +131,14 @@ def _compare_rows(there: int, limit: int | None, rows: int | None) -> Iterator[s
         raise UsageError(
             f"the benchmark has {there:,} samples, more than {rows:,}",
             where="--rows",
-            hint=f"use --limit {rows} to take fewer of them",
+            hint=f"use --limit {rows} to take fewer samples",
         )
     if rows:
         yield f"the benchmark has {there:,} samples: the figures are for {rows:,} similar samples"
     elif limit and limit > there:
         yield (
             f"only {there:,} samples can be taken, not {limit:,}: the figures are for "
-            f"{there:,}; --rows {limit} estimates for a benchmark of {limit:,} similar samples"
+            f"{there:,}; use --rows {limit} to estimate for {limit:,} similar samples"
         )
 
 
@@ -155,7 +155,7 @@ def _iter_samples(setup: Setup) -> Iterator[Sample]:
 def _count_on_hub(setup: Setup, limit: int | None) -> SampleCount:
     if limit is None:
         raise DatasetError(
-            "an estimate downloads nothing, so samples of a hub dataset are not counted",
+            "an estimate downloads nothing, so it cannot count the samples of a hub dataset",
             where=setup.config.dataset.path,
             hint="set their number with --limit N",
         )

@@ -83,7 +83,7 @@ def open_series_set(asked: NumleakConfig, *, base: Path, cache: Path) -> SeriesS
         try:
             siblings.append(open_series(name, base=base, cache=cache, file=files.get(name)))
         except UsageError as error:
-            left_out.append(f"the sibling {name} is not asked about: {error.message}")
+            left_out.append(f"the sibling series {name} is skipped: {error.message}")
     return SeriesSet(series=tuple(series), siblings=tuple(siblings), left_out=tuple(left_out))
 
 
@@ -110,9 +110,9 @@ def _refuse_strange(files: Iterable[str], asked: list[str]) -> None:
     strange = [name for name in files if name not in asked]
     if strange:
         raise ConfigError(
-            f"a file was given for {strange[0]!r}, which is not among the series",
+            f"a file was passed for {strange[0]!r}, which is not among the series",
             where="detect.numleak.files",
-            hint=f"asked about: {', '.join(dict.fromkeys(asked))}",
+            hint=f"series: {', '.join(dict.fromkeys(asked))}",
         )
 
 
@@ -188,7 +188,7 @@ class NumleakPlan:
     def notes(self) -> Iterator[str]:
         """Yield one note per question or setting that was left out or could not be applied."""
         for name in self.passed_over:
-            yield f"{name} only labels texts and cannot answer with numbers, so it is not asked"
+            yield f"{name} only labels texts and cannot answer with numbers, so it is skipped"
         yield from iter_notes(self.universe, self.audits)
 
 
@@ -348,7 +348,7 @@ def select_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
         raise ConfigError(
             "no target can answer with numbers: embedded classifiers only label texts",
             where="models.targets",
-            hint="name a model, or a persona such as offline:memorizing",
+            hint="pass a model, or a persona such as offline:memorizing",
         )
     return found
 

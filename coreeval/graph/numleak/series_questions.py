@@ -108,7 +108,7 @@ def missing_logprobs_notes(
         name = audit.target.model
         wanted = any(one.logprobs for asked in audit.asked for one in asked.questions)
         if wanted and name not in telling:
-            why = "a persona has none" if audit.target.is_embedded else "it gave none"
+            why = "a persona has none" if audit.target.is_embedded else "the model returned none"
             yield f"{name} has no read-out entropy, which needs log-probabilities: {why}"
 
 

@@ -182,7 +182,7 @@ def assess_facts(asked: FactQuestion, verdict: FactVerdict) -> Assessment:
     claims = [one for one in verdict.statements if one.supported != "not_needed"]
     carried = sum(one.supported == "yes" for one in claims)
     others = len(verdict.statements) - len(claims)
-    said = f"{carried} of {len(claims)} claims supported, {others} statements need no support"
+    said = f"supported claims: {carried} of {len(claims)}; statements that need none: {others}"
     return Assessment(findings=_list_findings(defects), verdict=said)
 
 

@@ -79,7 +79,7 @@ def open_bundled_lab(task: str) -> Iterator[PromptLab]:
     if task not in DATASETS:
         load_task(task)  # reports what is wrong with the name
         raise UsageError(
-            f"there are no bundled samples for the task {task}", hint="name a config: --config"
+            f"there are no bundled samples for the task {task}", hint="pass a config: --config"
         )
     with TemporaryDirectory(prefix="coreeval-bench-") as folder:
         configs = write_configs(Path(folder))
@@ -211,8 +211,8 @@ async def _collect_inputs(
 def _no_inputs_error(missed: Sequence[SkippedSample], *, asked_for: bool) -> UsageError:
     first = f": {missed[0].sample_id}: {missed[0].reason}" if missed else ""
     return UsageError(
-        f"the role is not asked for any of {len(missed)} samples{first}",
-        hint="leave --sample out, or take the inputs from a run with --run"
+        f"the role is not called for any of {len(missed)} samples{first}",
+        hint="omit --sample, or take the inputs from a run with --run"
         if asked_for
-        else "name samples with --sample, or take the inputs from a run with --run",
+        else "select samples with --sample, or take the inputs from a run with --run",
     )

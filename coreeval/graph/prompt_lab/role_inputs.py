@@ -285,7 +285,7 @@ class RecordedInputs:
         result = self._store.result(sample.id)
         how = f"it ended as {result.outcome}" if result else "it has not ended"
         return SkippedSample(
-            sample_id=sample.id, reason=f"the run did not ask the {self._role}: {how}"
+            sample_id=sample.id, reason=f"the run did not call the {self._role}: {how}"
         )
 
     async def _replay_step(self, step: StepRecord, state: SampleState) -> Mapping[str, Any] | None:
@@ -376,7 +376,7 @@ class DryRun:
                 player=llm_roles(self._setup.config.run, task)[self._role],
             )
         if "outcome" not in ended:  # the rewriter has nothing to reword, so its run ends there
-            why = f"with rules, the role is not asked: {ended['verdicts'][-1]['reason']}"
+            why = f"with rules, the role is not called: {ended['verdicts'][-1]['reason']}"
             return SkippedSample(sample_id=sample.id, reason=why)
         why = (
             f"with rules, the sample ends earlier as {ended['outcome']}: {ended.get('reason', '')}"

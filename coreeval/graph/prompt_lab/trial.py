@@ -292,7 +292,7 @@ def _check_model(lab: PromptLab, model: ModelConfig, role: RoleName, *, how: str
         raise UsageError(
             f"the {role} is played by {player} here ({model.model}), which {have} no prompt",
             where=f"models.{role}",
-            hint=f"name a model for it in the config{how}",
+            hint=f"set a model for it in the config{how}",
         )
     check_reachable(lab.setup.config, [model], lab.workspace)
 

@@ -83,14 +83,14 @@ class RecordedManifest(Manifest):
         stated = {
             "a config": self.source != ConfigSource(path="", sha256=""),
             "a workspace": bool(self.workspace or self.cassette),
-            "targets to be asked": self.evaluation is not None,
+            "targets to evaluate": self.evaluation is not None,
             "a cost": self.cost != Cost(),
-            "a path of news": any(each.path is not None for each in news),
-            "a path of a release": bool(self.parent and {"/", "\\"} & {*self.parent.path}),
+            "a path to news": any(each.path is not None for each in news),
+            "a path to a release": bool(self.parent and {"/", "\\"} & {*self.parent.path}),
         }
         for what, is_there in stated.items():
             if is_there:
-                raise ValueError(f"it states {what}, which a recording never contains")
+                raise ValueError(f"it contains {what}, but a recording never does")
         return self
 
 

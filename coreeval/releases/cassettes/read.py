@@ -131,7 +131,7 @@ def _head(path: Path, line: bytes) -> CassetteHead:
         made = said.get("made_with")
         version = str(made.get("coreeval")) if isinstance(made, dict) else ""
         raise CassetteError(
-            f"the cassette has format {said.get('version')!r}, this CoreEval reads {VERSION}",
+            f"the cassette has format {said.get('version')!r}, but this CoreEval reads {VERSION}",
             where=str(path),
             hint=install_hint(version),
         )
@@ -172,7 +172,7 @@ def install_hint(version: str) -> str:
 def _refuse_bomb(path: Path, head: CassetteHead) -> None:
     most = max(ALLOWED_BYTES, MOST_RATIO * path.stat().st_size)
     if head.bytes > most:
-        raise _altered(path, f"it would unpack to {head.bytes:,} bytes, more than {most:,}")
+        raise _altered(path, f"it would unpack to {head.bytes:,} bytes, but the limit is {most:,}")
 
 
 def _check_body(path: Path, packed: BinaryIO, head: CassetteHead) -> None:
@@ -211,7 +211,7 @@ def _parse_line(path: Path, number: int, line: bytes) -> CassetteLine:
     except _HalfCharacter as error:
         why = str(error)
     except (ValueError, RecursionError):
-        why = "no JSON"
+        why = "it is not JSON"
     raise _altered(path, f"line {number} is malformed: {why}")
 
 
@@ -367,7 +367,7 @@ def _differing_cells(
         why = "the row is not recorded" if old is None else "the recorded row is missing"
         return RowDifference(row=number, id=present.id, columns=(), why=why)
     if old.id != new.id:
-        why = f"the recorded row is of {old.id}"
+        why = f"the recorded row belongs to {old.id}"
         return RowDifference(row=number, id=new.id, columns=("id",), why=why)
     other = tuple(
         column for place, column in enumerate(columns) if _digits(old, place) != _digits(new, place)

@@ -181,7 +181,7 @@ class _Push:
             raise ReleaseError(
                 f"the hub has a different {self._version}: {lacking[0]} differs",
                 where=self._repository,
-                hint="a version never changes: release this under a new one",
+                hint="a published version never changes: release the run under a new version",
             )
         removed = [] if tagged else self._extra_files(there)
         if not dry_run and not tagged:
@@ -299,9 +299,10 @@ def _convert_error(error: Exception, repository: str) -> CoreEvalError:
     status = answer.response.status_code if isinstance(answer, HfHubHTTPError) else None
     if status == 401 or isinstance(error, LocalTokenNotFoundError):
         return CredentialError(
-            "the hub requires a token with write access, and got none or an invalid one",
+            "the hub requires a token with write access, but received none or an invalid one",
             where=repository,
-            hint="export HF_TOKEN or put it in .env; create a token at /settings/tokens of the hub",
+            hint="set HF_TOKEN in the environment or in .env; create a token on the hub, at "
+            "/settings/tokens",
         )
     reason = " ".join(_first_line(each) for each in (error, cause) if each)
     if status == 412:
@@ -309,7 +310,8 @@ def _convert_error(error: Exception, repository: str) -> CoreEvalError:
     return RunError(
         f"the hub rejected the release: {reason}",
         where=repository,
-        hint="run the same command again: changes are one commit, and no file is sent twice",
+        hint="run the same command again: all changes are made in one commit, and no file is "
+        "uploaded twice",
     )
 
 

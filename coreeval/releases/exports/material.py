@@ -101,7 +101,7 @@ class Material:
             return adapt_task(self.task, fields)
         if self.kind == "release" and self.config.task not in BUILT_IN:
             raise ReleaseError(
-                "a release with several targets does not contain the task file with their names",
+                "the release has several targets, but not the task file that names them",
                 where=str(self.path),
                 hint="export the run it was made from",
             )

@@ -37,7 +37,7 @@ Bound = Literal["min", "max"]
 _BOUNDS: tuple[Bound, ...] = get_args(Bound)
 V = TypeVar("V", GateValue, VerdictValue)
 _NO_INTERVAL = MissingValue(
-    "one sample is not enough for an interval", "leave `by` out, or measure more samples"
+    "one sample is not enough for an interval", "omit `by`, or measure more samples"
 )
 _EXACT = 1e-9
 """Values this close to a limit meet it, because sums of floats differ in their last bits."""
@@ -252,7 +252,7 @@ def require_gates_of_release(path: Path, gates: Gates) -> None:
     """
     _refuse_altered(path, chain=False)
     hint = (
-        "remove it to make it again (the gates will refuse it until it meets them), or change "
+        "remove the release and make it again (it is refused until it meets the gates), or change "
         "the gates (coreeval docs gates)"
     )
     _require(read_release(path).manifest, gates, str(path), hint)
@@ -276,7 +276,7 @@ def _refuse_altered(path: Path, chain: bool) -> None:
         f"the release has changed since it was made: {first.kind} {first.file}: "
         f"{first.message}{others}",
         where=str(path),
-        hint=f"see all of it: {command('verify', path)}; no gate was checked",
+        hint=f"no gate was checked; see all problems with: {command('verify', path)}",
     )
 
 
@@ -288,7 +288,7 @@ def _read_findings(report: Path, release: ReleaseManifest) -> Findings:
         )
     if (said.get("run"), said.get("now")) != (release.run, release.now):
         raise RunStateError(
-            f"the report is from run {said.get('run')}, but the release from run {release.run}",
+            f"the report is from run {said.get('run')}, but the release is from run {release.run}",
             where=str(report),
             hint="use the report of the released run",
         )
@@ -340,7 +340,7 @@ def format_verdict(gated: GateResult) -> str:
     if not gated.passed:
         return f"{title} does NOT pass: gates not met: {len(gated.stopped)} of {number}"
     skipped = sum(each.status == "skipped" for each in gated.gates)
-    without = f", the others not measured and skipped: {skipped}" if skipped else ""
+    without = f"; not measured and therefore skipped: {skipped}" if skipped else ""
     return f"{title} passes: gates met: {number - skipped} of {number}{without}"
 
 

@@ -55,7 +55,7 @@ class Limit(Gate):
             raise ValueError("it has neither min nor max")
         for each in given:
             if not self.lowest <= each <= self.highest:
-                raise ValueError(f"{each:g} cannot be: {self._range()}")
+                raise ValueError(f"{each:g} is not possible: {self._range()}")
         if len(given) == 2 and given[0] > given[1]:
             raise ValueError(
                 f"min {given[0]:g} is more than max {given[1]:g}: no value satisfies both"
@@ -65,7 +65,7 @@ class Limit(Gate):
     def _range(self) -> str:
         if self.highest == float("inf"):
             return f"{self.unit} is {self.lowest:g} or more"
-        return f"{self.unit} lies between {self.lowest:g} and {self.highest:g}"
+        return f"{self.unit} is between {self.lowest:g} and {self.highest:g}"
 
     def side(self, bound: Literal["min", "max"]) -> Side:
         """Return which part of a value is compared with the minimum or the maximum."""

@@ -79,7 +79,7 @@ def _embedded_targets(target: str) -> bool:
     return target.startswith("offline:")
 
 
-JUDGE_HINT = "it is measured only if a model or the rules judge labels: see models.label_judge"
+JUDGE_HINT = "it is measured only if a model or rules judge the labels: see models.label_judge"
 RELEASE_HINT = "release the run again with this version of CoreEval"
 EVALUATE_HINT = (
     "evaluate targets: coreeval evaluate RUN; then release it again, or use --report FILE"
@@ -180,7 +180,7 @@ def _overlap(subject: GateSubject, _: Limit) -> Numbers:
     if found.share is None:
         texts = f"all {found.texts} updated texts are shorter than {found.size} words"
         return MissingValue(
-            texts if found.texts else "the updated arm is empty", "leave this gate out"
+            texts if found.texts else "the updated arm is empty", "remove this gate"
         )
     return [_exact_value(found.share)]
 
@@ -206,7 +206,7 @@ def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
     """Return the share of accepted samples whose renewal found no recent enough news."""
     manifest = subject.manifest
     if manifest.still_stale is None:
-        hint = "leave this gate out, or refresh with --from RELEASE --stale-after AGE"
+        hint = "remove this gate, or refresh with --from RELEASE --stale-after AGE"
         return MissingValue(
             "the run is not based on a release, so there was nothing to renew", hint
         )
@@ -260,7 +260,7 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
     score = found.kendall if limit.method == "kendall" else found.spearman
     if score.estimate is None:
         return MissingValue(
-            "all targets have the same score on one of the arms", "leave this gate out"
+            "all targets have the same score on one of the arms", "remove this gate"
         )
     return [GateValue(score)]
 

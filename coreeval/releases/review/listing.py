@@ -170,10 +170,10 @@ def _iter_reasons(case: _Case, names: list[PersonMention]) -> Iterator[ListingRe
 def _person_reasons(case: _Case, names: list[PersonMention]) -> Iterator[ListingReason]:
     for person in case.noted.persons:
         if person.polarity == "negative":
-            yield ListingReason(reason="negative", detail=f"{person.name} comes off badly")
+            yield ListingReason(reason="negative", detail=f"negative about {person.name}")
     subjects = (person.name for person in case.noted.persons if person.role == "subject")
     if absent := find_unnamed(subjects, names):
-        told = f"it is about {', '.join(absent)} without naming them"
+        told = f"the text is about {', '.join(absent)} without naming them"
         yield ListingReason(reason="unnamed", detail=told)
     if names:
         told = ", ".join(f"{each.name}{_describe_source(each)}" for each in names)
@@ -193,7 +193,7 @@ def _screen_reasons(case: _Case) -> Iterator[ListingReason]:
         yield ListingReason(reason="flag", detail=f"{about.policy}, because of {flags}")
     if any(item.instruction_like for item in case.sources):
         yield ListingReason(
-            reason="instruction", detail="its evidence reads like an instruction to a model"
+            reason="instruction", detail="the evidence reads like an instruction to a model"
         )
     if release := case.ended.result.kept_from:
         yield ListingReason(
@@ -204,17 +204,15 @@ def _screen_reasons(case: _Case) -> Iterator[ListingReason]:
 def _work_reasons(case: _Case) -> Iterator[ListingReason]:
     about, attempts = case.noted, case.ended.result.attempts
     if about.translated:
-        yield ListingReason(reason="translated", detail="it rests on news in another language")
+        yield ListingReason(reason="translated", detail="the news is in another language")
     if about.unsure:
         yield ListingReason(
-            reason="label", detail=f"it reads as {about.unsure} less clearly than the original"
+            reason="label", detail=f"the text is less clear than the original: {about.unsure}"
         )
     if attempts >= MANY_ATTEMPTS:
-        yield ListingReason(reason="attempts", detail=f"it took {attempts} attempts")
+        yield ListingReason(reason="attempts", detail=f"accepted after {attempts} attempts")
     if any(item.published_precision == "crawl" for item in case.sources):
-        yield ListingReason(
-            reason="precision", detail="its evidence is dated only by GDELT's crawl"
-        )
+        yield ListingReason(reason="precision", detail="only GDELT's crawl dates the evidence")
 
 
 def _new_fact(fact: ReplacedFact, evidence: Mapping[str, Evidence]) -> NewFact:

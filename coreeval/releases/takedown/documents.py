@@ -116,7 +116,7 @@ def report_unreadable(path: Path, error: Exception) -> TextMatches:
         path=path,
         count=1,
         action="reported",
-        to_do=f"check it yourself ({reason}), and delete it if it names them",
+        to_do=f"check it yourself ({reason}), and delete it if it contains the name",
     )
 
 
@@ -141,7 +141,7 @@ def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches
         )
         count = 0 if dry else count_matches(path, finder)
     if count:
-        where = "it names them across values, or in a place that cannot be blanked"
+        where = "the name is split across values, or is in a place that cannot be blanked"
         problem = where if change else "it is not in a format that can be cleaned"
         to_do = f"edit it yourself: {problem}"
         yield TextMatches(kind="file", path=path, count=count, action="reported", to_do=to_do)

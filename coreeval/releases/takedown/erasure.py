@@ -111,7 +111,7 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     for path in given:
         if not path.exists():
             raise UsageError(
-                "nothing found here", where=str(path), hint="name an existing file or folder"
+                "nothing found here", where=str(path), hint="pass an existing file or folder"
             )
     for root in (workspace.root, *given):
         if root.exists():
@@ -189,17 +189,17 @@ def _databases(files: RunFiles) -> Iterator[Path]:
 
 
 _RELEASE_NOTE = (
-    "it is published and left unchanged: resume its run, make a new version with coreeval "
-    "release, then withdraw this one everywhere"
+    "a published release is left unchanged: resume its run, make a new version with coreeval "
+    "release, then withdraw this version everywhere"
 )
-_BENCHMARK_NOTE = "it is your file and left unchanged: while it names them, new runs read it again"
+_BENCHMARK_NOTE = "it is your file and is left unchanged: new runs will read the name again"
 LATE = "made meanwhile"
 """The kind for a run or release that appeared while names were erased."""
 _LATE_NOTE = "it was not checked: run this command again once the other command has ended"
 _ARTICLES_NOTE = (
-    "it is your file and left unchanged: texts that name someone on the list are not used"
+    "it is your file and is left unchanged: texts that name someone on the list are not used"
 )
-_NAME_NOTE = "its name is yours or that of your config: rename both, or delete it"
+_NAME_NOTE = "you chose its name, or it has the name of your config: rename both, or delete it"
 _FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
 """More bytes than any benchmark file has; a special file of the system may have no end."""

@@ -54,7 +54,7 @@ def explain_odd_item(task: Task, fields: Texts, label: Label) -> str:
         return f"the {missing[0]} field is missing"
     told = (label.id, label.name)
     if told not in {(known.id, known.name) for known in own.labels}:
-        return f"the label {label.id} with the name {label.name!r} is not one of the sample's"
+        return f"the label {label.id} with the name {label.name!r} is not a label of this sample"
     if not kind_of(task).display.is_of_kind(fields, label.name):
         return f"it is not a sample of the kind {task.kind}"
     try:

@@ -74,7 +74,7 @@ def split_answers(fields: Mapping[str, str]) -> list[str]:
 
 def _read(task: Task, values: Values) -> ItemParts:
     if values.get("choices") is not None:
-        raise ItemDefect("it has choices, and the task has kind: answer; is its kind choice?")
+        raise ItemDefect("it has choices, but the task has kind: answer; should that be choice?")
     shown = read_texts(task, values)
     accepted = _read_answers(values.get(ANSWERS))
     details = _read_details(values)
@@ -176,7 +176,7 @@ def _check_tolerance(tolerance: str) -> None:
         )
     value, is_share = float(tolerance.removesuffix("%")), tolerance.endswith("%")
     if is_share and value >= _WIDEST_SHARE:
-        raise ItemDefect(f"the tolerance {tolerance[:100]!r} must be below 100%: 0 would be right")
+        raise ItemDefect(f"the tolerance {tolerance[:100]!r} must be below 100%, or 0 is accepted")
     is_zero = set(tolerance.casefold().partition("e")[0]) <= set("0.%")
     if not is_zero and not _SMALLEST <= value <= _LARGEST:
         raise ItemDefect(
@@ -216,7 +216,7 @@ def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
     if sample.label == _TEXT.id and context and not any(gold in _fold(text) for text in context):
         yield ItemTrait(REMARK, "the first answer does not occur verbatim in the context")
     if sample.label == _NUMERIC.id and _differ(accepted, sample.fields.get("tolerance", "0")):
-        yield ItemTrait(REMARK, "accepted answers are different numbers, even within the tolerance")
+        yield ItemTrait(REMARK, "accepted answers differ by more than the tolerance")
 
 
 def _differ(accepted: Sequence[str], tolerance: str) -> bool:

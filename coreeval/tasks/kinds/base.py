@@ -239,7 +239,7 @@ def read_list(value: object, name: str) -> list[str]:
     given = _parse_json_list(value) if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
         raise ItemDefect(
-            f"{name} must be a list, and is {type(given).__name__}; in a table a list is written "
+            f"{name} must be a list, not {type(given).__name__}; in a table, write a list "
             'as JSON: ["one", "two"]'
         )
     return [_write_value(each, name) for each in given]

@@ -100,7 +100,7 @@ def _read_options(values: Values) -> tuple[list[str], list[str]]:
         return options, list(LETTERS[: len(options)])
     names = read_list(told, "the labels of the choices")
     if len(names) != len(options) or len(set(names)) != len(names):
-        raise ItemDefect(f"{len(options)} choices have the labels {', '.join(names)[:100]!r}")
+        raise ItemDefect(f"the labels of {len(options)} choices are {', '.join(names)[:100]!r}")
     return options, names
 
 
@@ -138,7 +138,7 @@ def _find_right_option(values: Values, options: Sequence[str], names: Sequence[s
     meant = _find_options(_read_single(given), options, names)
     if by_text is not None and by_text not in meant:
         raise ItemDefect(
-            f"answer is option {LETTERS[meant[0]]}, and answer_text says {str(text)[:100]!r}: "
+            f"answer is option {LETTERS[meant[0]]}, but answer_text says {str(text)[:100]!r}: "
             "which is right?"
         )
     if by_text is None and len(meant) > 1:
@@ -153,7 +153,7 @@ def _read_single(given: object) -> float | str:
     """Return an answer, which may also be a list with one element."""
     if isinstance(given, list | tuple):
         if len(given) != 1:
-            raise ItemDefect(f"it has {len(given)} right options; a choice has one")
+            raise ItemDefect(f"it has {len(given)} right options, but a choice has one")
         given = given[0]
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         raise ItemDefect(f"the answer {given!r} is not the index, letter or text of an option")
@@ -191,10 +191,10 @@ def _are_letters(names: Sequence[str]) -> bool:
 
 def _describe_answer_defect(said: str, names: Sequence[str]) -> str:
     if _SEVERAL.fullmatch(said):
-        return f"the answer {said[:100]!r} names several right options; a choice has one"
+        return f"the answer {said[:100]!r} names several right options, but a choice has one"
     if said.removesuffix(".0").isdecimal() and _are_letters(names):
         last = len(names) - 1
-        return f"the answer {said[:100]} is not the index of an option: they are 0 to {last}"
+        return f"the answer {said[:100]} is not the index of an option: indices are 0 to {last}"
     return f"the answer {said[:100]!r} is not one of the options {', '.join(names)}"
 
 
@@ -307,9 +307,9 @@ CHOICE = Kind(
         hub_task="multiple-choice",
         gold_word="option",
         label_title="right option",
-        label_note="The letter says where the right option stands among the options, not what it "
-        "is: each question has options of its own.",
-        about="Each sample is a question with options of its own; one of them is right.",
+        label_note="The letter gives the position of the right option, not its content, because "
+        "each question has its own options.",
+        about="Each sample is a question with its own options. One of them is right.",
         columns={
             "choices": "the options, in the order in which they are shown",
             "answer": "index of the right option, from 0",

@@ -103,6 +103,6 @@ def test_german_words_are_no_english_slang() -> None:
 def test_what_is_not_checked_is_said() -> None:
     assert list_unchecked("en") == []
     german, french = list_unchecked("de"), list_unchecked("fr")
-    assert "names that are in no news" in german
-    assert "names that are in no news" not in list_unchecked("es")
+    assert "names that are not in the news" in german
+    assert "names that are not in the news" not in list_unchecked("es")
     assert set(german) < set(french)

@@ -329,7 +329,8 @@ def test_a_model_that_rejects_them_is_named_and_asked_plainly(audit: Audited, no
     found = asked_of(audit, run={"concurrency": 1})
     assert {one.kind for one in found.replies} == {"answered"}
     assert untold(found) == [
-        "openai:target has no read-out entropy, which needs log-probabilities: it gave none"
+        "openai:target has no read-out entropy, which needs log-probabilities: "
+        "the model returned none"
     ]
     assert sum(bool(one.get("logprobs")) for one in audit.server.requests) == 1
     assert entropy_of(found) is None

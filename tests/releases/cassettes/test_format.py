@@ -106,7 +106,7 @@ def altered(packed: CassetteSummary, old: bytes, new: bytes) -> None:
         (
             b'"version": 1',
             b'"version": 2',
-            r"format 2, this[\s\S]*==0.1.0",
+            r"format 2, but this[\s\S]*==0.1.0",
         ),
         (b'"version": 1', b'"version": "\\u001b"', "this CoreEval reads 1"),
         (b'"texts": true', b'"texts": 7.5', "its header is malformed: texts"),
@@ -209,15 +209,15 @@ def test_a_file_of_the_dataset_has_a_plain_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"evaluation": {"added": [{"model": "openai:x"}]}}, "targets to be asked"),
+        ({"evaluation": {"added": [{"model": "openai:x"}]}}, "targets to evaluate"),
         ({"source": {"path": "b/coreeval.yaml", "sha256": ""}}, "a config"),
         ({"source": {"path": "", "sha256": "", "overrides": ["run.prices=x"]}}, "a config"),
         ({"workspace": "/home/a"}, "a workspace"),
         ({"cassette": "f00d"}, "a workspace"),
         ({"cost": {"billed_calls": 3}}, "a cost"),
-        ({"knowledge": RUN.knowledge.model_dump() | {"path": "/etc"}}, "a path of news"),
-        ({"parent": {"version": "1", "digest": "f", "path": "/etc"}}, "a path of a release"),
-        ({"parent": {"version": "1", "digest": "f", "path": "../x"}}, "a path of a release"),
+        ({"knowledge": RUN.knowledge.model_dump() | {"path": "/etc"}}, "a path to news"),
+        ({"parent": {"version": "1", "digest": "f", "path": "/etc"}}, "a path to a release"),
+        ({"parent": {"version": "1", "digest": "f", "path": "../x"}}, "a path to a release"),
     ],
 )
 def test_a_recording_states_nothing_that_a_reviewers_machine_would_follow(
@@ -227,5 +227,5 @@ def test_a_recording_states_nothing_that_a_reviewers_machine_would_follow(
     whole["run"] |= json.loads(json.dumps(changes, default=str))
     body = gzip.decompress(packed.path.read_bytes()).partition(b"\n")[2]
     packed.path.write_bytes(gzip.compress(json.dumps(whole).encode() + b"\n" + body))
-    with pytest.raises(CassetteError, match=f"it states {says}, which a recording never contains"):
+    with pytest.raises(CassetteError, match=f"it contains {says}, but a recording never does"):
         open_cassette(packed.path)

@@ -58,7 +58,7 @@ def test_what_is_commented_out_may_be_taken_in(tmp_path: Path) -> None:
         ("gates: {acceptance: {min: true}}", "gates.acceptance.min: true is not a number", ""),
         ("gates: {acceptance: {min: '0.5'}}", "gates.acceptance.min: '0.5' is not a number", ""),
         ("gates: {acceptance: {min: .nan}}", "gates.acceptance.min: nan is not a fin", ""),
-        ("gates: {acceptance: {min: 5}}", "5 cannot be: a share lies between 0 and 1", ""),
+        ("gates: {acceptance: {min: 5}}", "5 is not possible: a share is between 0 and 1", ""),
         ("gates: {cost_usd: {max: -5}}", "in US dollars is 0 or more", ""),
         ("gates: {rank_correlation: {min: 2}}", "between -1 and 1", ""),
         ("gates: {acceptance: {min: 0.6, max: 0.5}}", "min 0.6 is more than max 0.5", ""),

@@ -52,11 +52,11 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(tmp_path: Path, right: 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"answer": 3}, "not the index of an option: they are 0 to 2"),
+        ({"answer": 3}, "not the index of an option: indices are 0 to 2"),
         ({"answer": "D"}, "not one of the options"),
-        ({"answer": [0, 1]}, "2 right options; a choice has one"),
+        ({"answer": [0, 1]}, "2 right options, but a choice has one"),
         ({"answer": None}, "the answer is missing"),
-        ({"answer_text": "Steve Jobs"}, "answer is option A, and answer_text says 'Steve Jobs'"),
+        ({"answer_text": "Steve Jobs"}, "answer is option A, but answer_text says 'Steve Jobs'"),
         ({"choices": ["one"]}, "at least 2 options, but this one has 1"),
         ({"choices": ["a", "b", "c", "d", "e"]}, "5 options, but the task allows at most 4"),
         ({"choices": ["a", " a ", "c"]}, "the options A and B are the same"),
@@ -108,8 +108,8 @@ def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str
         ({"tolerance": "9" * 1000}, "is not between 1e-15 and 1e\\+15"),
         ({"tolerance": "1e-99999999999"}, "is not between"),
         ({"tolerance": "0." + "0" * 400 + "1%"}, "is not between"),
-        ({"tolerance": "100%"}, "must be below 100%: 0 would be right"),
-        ({"choices": ["a", "b"]}, "is its kind choice?"),
+        ({"tolerance": "100%"}, "must be below 100%, or 0 is accepted"),
+        ({"choices": ["a", "b"]}, "should that be choice?"),
         ({"context": ""}, "the context field is empty"),
     ],
 )
