@@ -163,7 +163,7 @@ def test_sameness_of_meaning(shell: Shell, tmp_path: Path) -> None:
         ),
         "no pairs for the split 'dev'": ("--pairs", "clean.jsonl", "--train-split", "dev"),
         "no metric 'f1'": ("--pairs", "clean.jsonl", "--metric", "f1"),
-        "no consistency 'same'": ("--pairs", "clean.jsonl", "--consistency", "same"),
+        "no consistency measure 'same'": ("--pairs", "clean.jsonl", "--consistency", "same"),
         "cannot write a figure as": ("--pairs", "clean.jsonl", "--plot", "x.pdf"),
         "no choices or no options": ("--pairs", "clean.jsonl", "--consistency", "option"),
         "'cubic' is not one of": ("--pairs", "clean.jsonl", "--scale", "cubic"),

@@ -317,7 +317,7 @@ def test_a_part_of_the_benchmark_is_chosen_by_seed_labels_and_ids(shell: Shell) 
     rows = shell("trace", run, "--json").document["samples"]
     assert sorted(row["label"] for row in rows) == ["anger", "joy"]
     manifest = json.loads((Path(run) / "manifest.json").read_text())
-    told = "2 stratified samples (seed 7) of the labels joy, anger"
+    told = "2 stratified samples (seed 7) with the labels joy, anger"
     assert manifest["limit"] == 2 and told in manifest["notes"][0]
     assert told in (Path(run) / "report.html").read_text()
     ids = shell.write("ids.txt", "emotion/test/1\nemotion/test/0\n")
