@@ -164,7 +164,7 @@ def test_the_split_that_pcr_compares_is_checked(shell: Shell) -> None:
     changes = {"models.targets": ["offline:classifier"], "detect": {"pcr": {"samples": 10}}}
     said = shell("validate", shell.config(changes))
     assert said.code == 0
-    assert "10 items of the split 'train' are drawn and reworded" in said.out
+    assert "10 items of the 'train' split are drawn and reworded" in said.out
     changes["detect"] = {"pcr": {"train_split": "test"}}
     checks = shell("validate", shell.config(changes), "--json").document["checks"]
     (wrong,) = [check for check in checks if not check["ok"]]
