@@ -284,7 +284,7 @@ def _config(cutoff: str | None, control: dict[str, str]) -> Config:
     [
         ("2026-01", {"start": "2025-08-01", "end": "2026-02-02"}, "after the cutoff of openai"),
         (None, {"start": "2025-08-01", "end": "2025-09-01"}, "no cutoff for 'openai:unheard-of'"),
-        ("2026-06", {"start": "2025-08-01", "end": "2026-05-01"}, "window of the updated arm"),
+        ("2026-06", {"start": "2025-08-01", "end": "2026-05-01"}, "the updated arm.s window"),
         ("2026-06", {"start": "2025-08-01", "end": "2025-08-01"}, "starts on 2025-08-01 and ends"),
     ],
 )
