@@ -96,7 +96,7 @@ class ActiveCalls:
         self._impossible |= dict.fromkeys(new, "")
         return [
             f"{model}: its endpoint reported an impossible token count ({told}); each such call "
-            "is charged its maximum cost"
+            "is charged at its maximum cost"
             for model, told in new.items()
         ]
 

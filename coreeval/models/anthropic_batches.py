@@ -184,7 +184,7 @@ class AnthropicBatches:
             elif await self._holds(batch, ours):
                 return self._to_state(batch)
         if open_one:
-            told = f"it may be batch {open_one}: its results will show, once it has ended"
+            told = f"it may be batch {open_one}; its results will show this once it has ended"
             raise CallFailure("transient", told)
         return None
 
@@ -242,7 +242,7 @@ class AnthropicBatches:
                 read += 1
                 yield answer
         if read < state.succeeded:
-            told = f"the file of results ends in the middle: {read} of {state.succeeded} answers"
+            told = f"the results file ends early: it has {read} of {state.succeeded} answers"
             raise CallFailure("transient", told)
 
     async def delete_files(self, state: BatchState) -> None:

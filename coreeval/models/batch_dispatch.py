@@ -184,7 +184,7 @@ class BatchDispatcher:
 
     def _give_up(self) -> CallQueued:
         self.batching.queued += 1
-        return CallQueued("this question waits for a batch")
+        return CallQueued("this question is waiting for a batch")
 
 
 # -- answers as they are kept -------------------------------------------------------------------

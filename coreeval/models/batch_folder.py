@@ -38,8 +38,8 @@ from coreeval.tools.files import replacing
 
 T = TypeVar("T")
 _PUT_BACK: Final = (
-    "mount it or move it back; if its batches are lost, put any file into it, and their calls "
-    "are sent again"
+    "mount the folder or move it back; if its batches are lost, put any file into the folder, and "
+    "CoreEval will send their calls again"
 )
 
 
@@ -105,12 +105,12 @@ class BatchFolder:
         check_batch_id(provider_id)
         state = await asyncio.to_thread(_use_disk, lambda: self._look(provider_id))
         if state.phase == "lost" and not _use_disk(lambda: any(self._folder.iterdir())):
-            raise CallFailure("unusable", f"the folder of batches is empty: {_PUT_BACK}")
+            raise CallFailure("unusable", f"the batch folder is empty: {_PUT_BACK}")
         return state
 
     def _check_folder(self) -> None:
         if not self._folder.is_dir():
-            raise CallFailure("unusable", f"the folder of batches is missing: {_PUT_BACK}")
+            raise CallFailure("unusable", f"the batch folder is missing: {_PUT_BACK}")
 
     def _look(self, batch_id: str) -> BatchState:
         self._check_folder()
@@ -125,7 +125,7 @@ class BatchFolder:
             status = f"{done or 0:,} of {total:,} lines are in {results.name}"
             if done is None:
                 status = (
-                    f"waits for vllm run-batch -i {quote(str(asked))} -o {quote(str(results))} "
+                    f"waiting for vllm run-batch -i {quote(str(asked))} -o {quote(str(results))} "
                     f"--model {quote(self._config.name)}"
                 )
             return BatchState(
@@ -268,5 +268,5 @@ def _use_disk(act: Callable[[], T]) -> T:
     try:
         return act()
     except OSError as error:
-        told = f"the folder of batches cannot be used: {error.strerror}: {error.filename}"
+        told = f"the batch folder cannot be used: {error.strerror}: {error.filename}"
     raise CallFailure("unusable", told)

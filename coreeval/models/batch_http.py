@@ -253,7 +253,7 @@ class BatchWire:
             if entries[-1].id == after:
                 break
             after = entries[-1].id
-        raise CallFailure("transient", f"the list of {what} does not end")
+        raise CallFailure("transient", f"the endpoint's list of {what} does not end")
 
     async def read_answers(
         self, path: str, read: Callable[[dict[str, object]], Outcome]
@@ -273,7 +273,7 @@ class BatchWire:
             for answer in iter_answers(file, read, self._secret):
                 yield answer
         if broken is not None:
-            told = f"the file of results ends in the middle: {broken.message}"
+            told = f"the results file ends early: {broken.message}"
             raise CallFailure("transient", clean_message(told, self._secret))
 
     async def _download(self, path: str, file: IO[bytes]) -> CallFailure | None:

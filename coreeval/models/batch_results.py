@@ -60,7 +60,7 @@ def _parse_line(line: bytes, number: int) -> dict[str, object]:
         return fields if isinstance(fields, dict) else {}
     if line.endswith(b"\n"):
         return {}  # it answers no request; later lines may
-    told = f"the file of results ends in the middle of line {number}"
+    told = f"the results file ends in the middle of line {number}"
     raise CallFailure("transient", told)
 
 

@@ -136,10 +136,10 @@ class Budget:
 
     def _budget_error(self, model: Model, most: float, taken: float) -> BudgetSpent:
         return BudgetSpent(
-            f"the budget of {self._budget:.4f} USD does not cover the next call of {model.name}, "
-            f"which may cost {most:.4f}: {taken:.4f} USD are spent or unaccounted for",
+            f"the budget of {self._budget:.4f} USD does not cover the next call to {model.name}, "
+            f"which may cost {most:.4f} USD: {taken:.4f} USD is already spent or reserved",
             where="run.budget_usd",
-            hint="set a larger one (--budget USD): answers are kept",
+            hint="set a larger budget (--budget USD); answers are kept",
         )
 
     async def settle(self, reservation: Reservation | None, usd: float | None) -> None:

@@ -64,7 +64,7 @@ class ChatTemplate:
             if answer is None:
                 self._process = None
                 self._failed = (
-                    f"it took longer than {MOST_SECONDS:g} s or more than "
+                    f"it took longer than {MOST_SECONDS:g} s or used more than "
                     f"{MOST_MEMORY >> 30} GiB of memory"
                 )
                 raise TemplateError(self._failed)
@@ -77,7 +77,7 @@ class ChatTemplate:
         process = start_serving("coreeval.models.chat_template")
         weakref.finalize(self, _end, process)
         if _ask(process, self._start, _START_SECONDS) is None:
-            raise TemplateError("the process that fills it did not start")
+            raise TemplateError("the process that fills it in did not start")
         self._process = process
         return process
 
@@ -143,7 +143,7 @@ def serve() -> None:
                 **start["tokens"],
             )
             if len(text) > len(line) + MOST_ADDED:
-                raise ValueError(f"it expands them to {len(text):,} characters")
+                raise ValueError(f"it expands the messages to {len(text):,} characters")
             answer = {"text": text}
         except Exception as error:  # noqa: BLE001 - whatever it is, the template cannot be used
             answer = {"error": str(error) or type(error).__name__}

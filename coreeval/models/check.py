@@ -141,7 +141,7 @@ class ModelProbe:
         """Find out whether the endpoint returns log-probabilities and accepts a seed."""
         told = await self._try_feature("text", {"logprobs": True, "top_logprobs": 5})
         if told.verdict == "yes" and not _has_logprobs(self.answers[-1]):
-            told = FeatureSupport(verdict="ignored", why="accepted, but no answer came")
+            told = FeatureSupport(verdict="ignored", why="accepted, but missing in the answer")
         self.logprobs = told
         configured = self.model.config.seed is not None
         self.seed = (
@@ -243,8 +243,8 @@ BRIEF_RETRY = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
 
 
 _LATER = "it is overloaded: try again later"
-_FAILED = "read the log of the server, or try again later; base_url and the key reach it"
-_WHERE = "check the end of base_url, which is often /v1, and try again"
+_FAILED = "the server was reached: read the server's log, or try again later"
+_WHERE = "check the end of base_url, which is often /v1, then try again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -416,16 +416,16 @@ def _to_error(failure: CallFailure, model: Model) -> CoreEvalError:
 def _no_method_error(probe: ModelProbe) -> ModelUnusable:
     last, name = probe.tried[-1], probe.model.name
     if probe.model.config.structured != "auto":
-        said = f"structured: {last.method} gives no valid answer: {last.outcome}: {last.why}"
+        said = f"structured: {last.method} returned no valid answer: {last.outcome}: {last.why}"
         hint = "remove `structured` to let CoreEval find a method that works"
     elif {one.outcome for one in probe.tried} == {"refused"}:
         said, hint = (
-            f"no request is accepted: {last.why}",
-            ("remove the setting it names from the config"),
+            f"the endpoint accepts no request: {last.why}",
+            ("remove the setting that the endpoint names from the config"),
         )
     else:
         why = f": {last.why}" if last.why else ""
-        said = f"no request method gives a valid answer; the last, {last.method}: "
+        said = f"no request method returned a valid answer; the last was {last.method}: "
         said, hint = f"{said}{last.outcome}{why}", "use another model, or see coreeval docs models"
     return ModelUnusable(f"{name}: {said}", where=probe.model.identity.endpoint, hint=hint)
 

@@ -33,6 +33,7 @@ from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.models.running_steps import wait_for_other_steps
 from coreeval.models.sample_cost import add_sample_cost, find_overspent
 from coreeval.tools.catalogs import cost, worst_case_cost
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import CallStore, Origin
 
@@ -235,8 +236,8 @@ class ModelClient:
                 break
             draw = draw.next_draw(record, reason, left=left) if left else draw.next_chain()
         raise NoValidAnswer(
-            f"{self.role}: {self.model.name} gave no valid answer in {self._max_draws} draws; "
-            f"the last one: {reason}",
+            f"{self.role}: {self.model.name} gave no valid answer in "
+            f"{format_quantity(self._max_draws, 'draw')}; the last problem: {reason}",
             kind=_CHAIN_ENDS.get(reason, "unparsed"),
             said=record.response,
         )

@@ -82,9 +82,8 @@ def open_text_scorer(model: Model) -> Model:
         raise ConfigError(
             f"{model.name} cannot score a text sent to it",
             where="--model",
-            hint="log-probabilities of texts come from openai: models with a base_url that "
-            "supports completions with echo and logprobs, such as vLLM's, or from weights: "
-            "hf:FOLDER",
+            hint="use an openai: model with a base_url that supports completions with echo and "
+            "logprobs, such as vLLM's, or use local weights: hf:FOLDER",
         )
     config = model.config.model_copy(update={"max_tokens": 1})
     chat = CompletionsScorer(settings=config, key=model.chat.key, cache=False)
@@ -183,7 +182,7 @@ def read_scores(
             return CallFailure("rejected", told, billed=True)
         scores = _make_scores(entries)
     except ValidationError as error:
-        told = f"it gave no scores for a text: {error.errors()[0]['msg']}"
+        told = f"it returned no scores for a text: {error.errors()[0]['msg']}"
         return CallFailure("rejected", clean_message(told, secret), billed=True)
     return make_ai_message(
         scores.model_dump_json(exclude_defaults=True),

@@ -241,10 +241,10 @@ class LiveDispatcher:
             self.limiter.failures_in_a_row += 1
             if self.limiter.failures_in_a_row >= DOWN_AFTER:
                 return ModelUnusable(
-                    f"{self.model.name}: {DOWN_AFTER} calls in a row were given up, the last "
-                    f"because: {failure.message}",
+                    f"{self.model.name}: {DOWN_AFTER} calls in a row failed; the last error was: "
+                    f"{failure.message}",
                     where=endpoint,
-                    hint="check the endpoint; coreeval retry retries failed samples",
+                    hint="check the endpoint, then retry the failed samples with coreeval retry",
                 )
         return to_final_error(
             failure,

@@ -118,17 +118,17 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
             return ModelCallError(f"{model} at {endpoint}: {failure.message}")
 
 
-TOO_LONG: Final = "the request exceeds the model's context; retrying does not help"
+TOO_LONG: Final = "the request exceeds the model's context; retrying will not help"
 _HINTS = {
-    "web_page": "correct base_url, which often ends in /v1; coreeval models check tries it",
+    "web_page": "correct base_url, which often ends in /v1; coreeval models check tests it",
     "unknown": "check the model's name and base_url in the config",
-    "quota": "add credit to the account: answers are kept",
+    "quota": "add credit to the account; answers are kept",
     "unreachable": "start the server or correct base_url",
-    "unusable": "use a smaller model, another extra.device or a smaller extra.batch: answers are "
+    "unusable": "use a smaller model, another extra.device or a smaller extra.batch; answers are "
     "kept (coreeval docs models)",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see coreeval docs models",
-    "no_scores": "it needs completions with echo and logprobs, or prompt_logprobs: vLLM and "
-    "llama-cpp-python have them; or use the weights: --model hf:FOLDER",
+    "no_scores": "use an endpoint that supports completions with echo and logprobs, or "
+    "prompt_logprobs, such as vLLM or llama-cpp-python; or use local weights: --model hf:FOLDER",
 }
 
 

@@ -134,7 +134,7 @@ def _read_options(config: ModelConfig) -> LocalOptions:
     for name in ("base_url", "reasoning_effort", "ca_file"):
         if getattr(config, name) is not None:
             raise ConfigError(
-                f"a local model has no {name}",
+                f"a local model does not support {name}",
                 where=config.model,
                 hint=f"remove {name}; coreeval docs models lists the supported settings",
             )
@@ -354,7 +354,7 @@ def _encode(model: LocalModel, asked: _Asked) -> list[int] | CallFailure:
     if model.window is not None and len(tokens) + room > model.window:
         return CallFailure(
             "rejected",
-            f"the question has {len(tokens)} tokens, but the model's context for question and "
-            f"answer is {model.window}",
+            f"the question has {len(tokens)} tokens, but the question and its answer must fit the "
+            f"model's context of {model.window} tokens",
         )
     return tokens

@@ -286,7 +286,7 @@ def to_connection_failure(error: BaseException, secret: str) -> CallFailure:
         return CallFailure("blocked", clean_message(barred, secret))
     if absent := next((cause for cause in chain if _is_not_connected(cause)), None):
         told = _NO_TLS if any(map(_speaks_no_tls, chain)) else str(absent) or repr(absent)
-        told = f"no server answers there: {told}"
+        told = f"no server answers at this address: {told}"
         if proxies := name_proxy_variables():
             told = f"{told} (the environment names a proxy: {proxies})"
         return CallFailure("unreachable", clean_message(told, secret))

@@ -343,7 +343,7 @@ def _list_packages(config: ModelConfig, known: Collection[str]) -> dict[str, tup
     except ImportError:
         near, ours = _suggest_model(config, known), ", ".join(sorted(known))
         raise ConfigError(
-            f"{config.model!r} needs LangChain; the providers without it are {ours}",
+            f"{config.model!r} needs LangChain; the providers that work without it are {ours}",
             where="models",
             hint=f"did you mean {near!r}? if not, {_INSTALL}" if near else _INSTALL,
         ) from None
@@ -362,7 +362,7 @@ def _unknown_provider(config: ModelConfig, names: Collection[str]) -> ConfigErro
     return ConfigError(
         f"there is no provider {config.provider!r}",
         where=f"model {config.model!r}",
-        hint=f"did you mean {near!r}?" if near else f"known ones: {', '.join(sorted(names))}",
+        hint=f"did you mean {near!r}?" if near else f"known providers: {', '.join(sorted(names))}",
     )
 
 
@@ -405,7 +405,8 @@ def _make_model(
     raise ConfigError(
         f"{config.model} cannot be opened: {trouble}",
         where=f"model {config.model!r}",
-        hint="see its package's message; most read their key from the environment",
+        hint="see the message of the provider's package; most packages read their key from the "
+        "environment",
     )
 
 

@@ -149,7 +149,7 @@ def _refuse_endpoints(config: ModelConfig) -> None:
         raise ConfigError(
             f"{config.model}: extra.{name} would decide where requests are sent",
             where=f"model {config.model!r}",
-            hint="name the endpoint in base_url, and a proxy in the environment",
+            hint="set the endpoint in base_url, and a proxy in the environment",
         )
 
 
@@ -161,7 +161,7 @@ def _refuse_repeated(config: ModelConfig, given: Mapping[str, object]) -> None:
         raise ConfigError(
             f"{config.model}: extra.{name} is set by CoreEval itself",
             where=f"model {config.model!r}",
-            hint="remove it from extra: the model has its own keys (coreeval docs models)",
+            hint="remove it from extra; coreeval docs models lists the keys to use instead",
         )
 
 
@@ -235,7 +235,7 @@ async def _bound_response(response: httpx.Response) -> None:
     if packed not in ("", "identity"):
         await response.aclose()
         raise httpx.DecodingError(
-            f"the response is compressed although this was not requested: {packed[:40]!r}"
+            f"the response is compressed, but CoreEval did not request compression: {packed[:40]!r}"
         )
     if isinstance(response.stream, httpx.AsyncByteStream):
         response.stream = _BoundedStream(response.stream)

@@ -145,7 +145,7 @@ def _final_error(config: ModelConfig, failure: CallFailure) -> FinalError:
 
 def _credential_error(config: ModelConfig, root: str) -> CredentialError:
     return CredentialError(
-        f"{config.model}: the key was refused or is missing in {config.key_variable}",
+        f"{config.model}: the key in {config.key_variable} is missing or was refused",
         where=root,
         hint=f"put a valid key in the environment variable {config.key_variable}",
     )
@@ -160,9 +160,9 @@ def _suggest_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key
         answer = _get(config, client, _list_url(config, place), key)
         if answer is not None and _read_names(answer):
             raise ConfigError(
-                f"{config.model}: no endpoint at {root}, but there is one at {place}",
+                f"{config.model}: there is no endpoint at {root}, but there is one at {place}",
                 where=f"base_url of {config.model}",
-                hint=f"base_url: {place}",
+                hint=f"set base_url: {place}",
             )
 
 

@@ -134,7 +134,7 @@ class LocalModel:
             raise UsageError(
                 f"the model's chat template cannot be used: {error}",
                 where=self.name,
-                hint="fix it in tokenizer_config.json or chat_template.jinja, or delete it there",
+                hint="fix or delete the template in tokenizer_config.json or chat_template.jinja",
             ) from None
         return self._tokenise(said, add_special_tokens=False)
 
@@ -163,7 +163,7 @@ class LocalModel:
             raise UsageError(
                 f"a text has {len(tokens)} tokens, but only {self._most} are allowed",
                 where="--max-tokens",
-                hint="allow more, within the model's limit, or leave out long samples",
+                hint="allow more tokens, within the model's limit, or remove long samples",
             )
         return tokens
 
@@ -318,7 +318,7 @@ class LocalModel:
         """
         if logits.isnan().any():
             raise UsageError(
-                "the model gives no numbers (NaN): its weights are damaged, or training diverged",
+                "the model returned NaN: its weights are damaged, or its training diverged",
                 where=self.name,
                 hint="download or copy the weights again; if you trained them, use a lower "
                 "learning rate",
@@ -383,8 +383,8 @@ def refuse_model(error: BaseException, where: str) -> UsageError:
     return UsageError(
         f"the model cannot be used: {type(error).__name__}: {describe(error)}",
         where=where,
-        hint="check that it is a causal language model with its tokenizer, supported by the "
-        "installed transformers",
+        hint="check that it is a causal language model with its tokenizer, and that the installed "
+        "transformers supports it",
     )
 
 
@@ -409,7 +409,7 @@ def _refuse_larger(network: "torch.nn.Module", weights: Weights) -> None:
     if declares_too_much(numbers, weights):
         raise UsageError(
             f"the config describes a larger model than its weights: {numbers / 1e6:,.0f} million "
-            f"numbers, but the files contain {weights.parameters / 1e6:,.1f} million",
+            f"parameters, but the files contain {weights.parameters / 1e6:,.1f} million",
             where=str(weights.folder / weights.gguf),
             hint="download or copy the model again, with its config.json",
         )
@@ -460,7 +460,7 @@ def load_model(
         raise refuse_model(error, where) from None
     if missing := sorted({*found["missing_keys"], *map(str, found["mismatched_keys"])}):
         raise UsageError(
-            f"{len(missing)} tensors of the model are not in its files, such as {missing[0]}; "
+            f"{len(missing)} tensors of the model, such as {missing[0]}, are not in its files; "
             "transformers would initialize them randomly",
             where=where,
             hint="download or copy the model again, with its config.json",

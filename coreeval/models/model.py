@@ -112,15 +112,15 @@ def find_api_key(config: ModelConfig, env: Mapping[str, str]) -> str:
     key = env.get(name, "").strip()
     if not key and config.base_url is None:
         raise CredentialError(
-            f"{config.model} needs a key and {name} is not set",
+            f"{config.model} needs a key, but {name} is not set",
             where=f"environment variable {name}",
-            hint="export it or put it in .env; a local server needs base_url instead",
+            hint="export the variable or set it in .env; for a local server, set base_url instead",
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise CredentialError(
             f"the key in {name} contains invalid characters, such as a line break or a space",
             where=f"environment variable {name}",
-            hint="copy it again: it is one line of ASCII letters, digits and symbols",
+            hint="copy the key again: it must be one line of ASCII letters, digits and symbols",
         )
     return key or NO_KEY
 

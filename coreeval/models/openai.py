@@ -200,7 +200,8 @@ def read_answer(
         return _explain_body(body, secret)
     choice = done.choices[0]
     if choice.finish_reason == _BROKEN_OFF:
-        return CallFailure("transient", "the endpoint broke off its answer", billed=True)
+        told = "the endpoint stopped in the middle of its answer"
+        return CallFailure("transient", told, billed=True)
     return make_ai_message(
         choice.message.refusal or _message_text(choice.message),
         finish="refusal" if choice.message.refusal else _finish_reason(choice),

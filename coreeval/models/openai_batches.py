@@ -297,7 +297,7 @@ class OpenAIBatches:
                 read += 1
                 yield answer
         if read < state.succeeded:
-            told = f"the file of results ends in the middle: {read} of {state.succeeded} answers"
+            told = f"the results file ends early: it has {read} of {state.succeeded} answers"
             raise CallFailure("transient", told)
 
     async def delete_files(self, state: BatchState) -> None:

@@ -69,9 +69,9 @@ def open_plugin_target(config: ModelConfig, _env: Mapping[str, str]) -> Model:
     for name in _UNUSED:
         if getattr(config, name) is not None:
             raise ConfigError(
-                f"a plugin has no {name}",
+                f"a plugin does not support {name}",
                 where=config.model,
-                hint=f"remove {name}; `extra` is what the plugin is told",
+                hint=f"remove {name}; `extra` contains the settings for the plugin",
             )
     use = PluginUse("targets", parse_plugin(config.model) or config.name, "models.targets")
     plugin = load_plugin(use, TargetPlugin)

@@ -135,8 +135,8 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
 
 def _no_answers_error(model: str, others: Sequence[str]) -> UsageError:
     near = difflib.get_close_matches(model, others, n=3) or others[:10]
-    there = f"there are answers by {', '.join(near)}" if near else "there are no calls at all"
-    return UsageError(f"there is no answer of {model!r} among these calls", hint=there)
+    there = f"there are answers from {', '.join(near)}" if near else "there are no calls"
+    return UsageError(f"there is no answer from {model!r} among these calls", hint=there)
 
 
 def _add_answer(answers: dict[str, Line], asked: _StoredRequest, record: CallRecord) -> None:
@@ -149,7 +149,7 @@ def _add_answer(answers: dict[str, Line], asked: _StoredRequest, record: CallRec
     answers[key] = {**known, **line}
     if {**line, **known} != answers[key]:
         raise ConfigError(
-            f"the same request has two answers, the later one of {record.started_at}",
+            f"the same request has two answers, the later one from {record.started_at}",
             where=f"{asked.endpoint}, {canonical_json(asked.parameters)}",
             hint="use only the calls of one run: coreeval calls export --run RUN",
         )

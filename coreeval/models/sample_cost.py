@@ -38,8 +38,8 @@ class SampleCost:
     def build_error(self) -> SampleBudgetSpent:
         """Return the error of a sample that may make no further call."""
         return SampleBudgetSpent(
-            f"sample_budget: {self.spent_usd:.4f} USD spent of {self._limit:.4f} ({KEY}); after "
-            "raising it in the config, coreeval retry RUN continues from the stored answers"
+            f"sample_budget: {self.spent_usd:.4f} of {self._limit:.4f} USD spent ({KEY}); raise "
+            "the limit in the config, then run coreeval retry RUN, which uses the stored answers"
         )
 
 

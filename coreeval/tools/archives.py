@@ -23,4 +23,5 @@ def check_packing(member: ZipInfo) -> None:
     if member.flag_bits & _ENCRYPTED:
         raise BadZipFile("it is encrypted")
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise BadZipFile(f"it is compressed by method {member.compress_type}, not deflate (8)")
+        method = member.compress_type
+        raise BadZipFile(f"it is compressed with method {method} instead of deflate (8)")

@@ -138,7 +138,7 @@ class _Watch:
         self._timer.cancel()
         _watch.reset(self._token)
         if self._is_over:  # the cause is the timeout
-            raise requests.ReadTimeout(f"the response takes more than {self._most_s:g} s") from None
+            raise requests.ReadTimeout(f"the response took more than {self._most_s:g} s") from None
 
     def hold(self, opened: socket.socket) -> None:
         """Register a connection that the request uses."""

@@ -163,7 +163,7 @@ FREE = PriceConfig(input=0, output=0)
 Prices = Mapping[str, Price]
 """Prices by `provider:name`."""
 _TABLE = TypeAdapter(dict[str, Price])
-_ROW = "a price has input, output (USD per million tokens), as_of and source"
+_ROW = "a price needs input and output (both in USD per million tokens), as_of and source"
 
 
 @cache
@@ -224,10 +224,10 @@ def describe_old_prices(
             continue
         built_in = load_built_in_prices().get(model.model) == price
         file = BUILT_IN_FILE if built_in or not config.run.prices else Path(config.run.prices).name
-        todo = "set run.prices to a file with the price" if built_in else "update the price"
+        todo = "set run.prices to a file with today's price" if built_in else "update the price"
         found[model.model] = (
             f"the price of {model.model} was looked up on {price.as_of}, "
-            f"{format_quantity(age, 'day')} ago ({file}); "
-            f"providers change prices: {todo} with today's"
+            f"{format_quantity(age, 'day')} ago ({file}), "
+            f"and may have changed: {todo}"
         )
     return list(found.values())

@@ -67,7 +67,7 @@ class ModelDates(Value):
         if not facts:
             raise ValueError("both cutoff and released are missing")
         if any(fact.as_of is None or fact.confidence == "given" for fact in facts):
-            raise ValueError("a date needs as_of, and is stated, reported or inferred")
+            raise ValueError("a date needs as_of and a confidence: stated, reported or inferred")
         return self
 
 
@@ -101,8 +101,8 @@ Cutoffs = Mapping[str, ModelDates]
 """The known dates by model name or `provider:name`."""
 _TABLE = TypeAdapter(dict[str, ModelDates])
 _ROW = (
-    "a model has cutoff, released or both, each with date (2026-03-15 or 2026-03), source, "
-    "confidence (stated, reported or inferred) and as_of"
+    "a model needs cutoff, released or both; each of them needs date (2026-03-15 or 2026-03), "
+    "source, confidence (stated, reported or inferred) and as_of"
 )
 
 
@@ -179,7 +179,7 @@ def _dates_of_version(pinned: str, row: ModelDates) -> ModelDates:
     first = row.released or row.cutoff
     if first is None or (row.released and row.released.counts_from >= first_moment_after(pinned)):
         return row
-    source = f"the date in the model's name; else: {first.source}"
+    source = f"the date in the model's name; otherwise: {first.source}"
     released = DateClaim(date=pinned, source=source, confidence="inferred", as_of=first.as_of)
     return row.model_copy(update={"released": released})
 

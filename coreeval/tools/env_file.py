@@ -205,6 +205,7 @@ def _unreadable(path: Path, trouble: str) -> ConfigError:
 def _note(path: Path, names: Iterable[str]) -> str:
     shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
     return (
-        f"{path} sets variables that a {FILE} file may not set; ignored: {shown[:500]}\n  to do: "
-        "export them in the shell if intended (coreeval docs config, The .env file)"
+        f"{path} sets variables that a {FILE} file may not set; they are ignored: "
+        f"{shown[:500]}\n  to do: if this is intended, export them in the shell "
+        "(coreeval docs config, The .env file)"
     )

@@ -22,7 +22,7 @@ def require_extra(
         extra: The name of the extra in `pip install 'coreeval[extra]'`.
         purpose: The feature that needs the package, as the subject of the message.
         where: The setting or file that requests it.
-        otherwise: What to do instead of installing it, such as "leave doc out of the backends".
+        otherwise: What to do instead of installing it, such as "remove doc from the list".
         error: The kind of error to raise.
 
     Raises:

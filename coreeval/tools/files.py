@@ -288,7 +288,7 @@ def open_parquet_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no ty
     with pq.ParquetFile(path) as file:
         rows = file.metadata.num_rows
         if rows > max(ALLOWED_ROWS, path.stat().st_size):
-            raise OSError(f"it claims {rows:,} rows, more than it has bytes")
+            raise OSError(f"it declares {rows:,} rows, which is more than its number of bytes")
         group = file.metadata.row_group(0) if file.metadata.num_row_groups else None
         columns = [group.column(at) for at in range(file.metadata.num_columns)] if group else []
         texts = [one.path_in_schema for one in columns if one.physical_type == "BYTE_ARRAY"]
@@ -386,7 +386,7 @@ def _is_chosen(batch: Any, ids: Sequence[str]) -> Any:  # noqa: ANN401 - pyarrow
 
     column = batch.column("id")
     if not pa.types.is_dictionary(column.type):
-        raise ValueError("its ids are not texts")
+        raise ValueError("its ids are not strings")
     known = pc.is_in(column.dictionary, pa.array(ids, pa.string()))
     return pc.fill_null(pc.take(known, column.indices), False)
 

@@ -56,7 +56,7 @@ class Deadline:
 
     def _check(self) -> None:
         if time.monotonic() >= self._end:
-            raise ResponseOverdue(f"the response takes more than {self.most_s:g} s")
+            raise ResponseOverdue(f"the response took more than {self.most_s:g} s")
 
 
 _deadline: ContextVar[Deadline] = ContextVar("_deadline")
@@ -302,7 +302,8 @@ def to_same_host(url: str) -> Check:
         better = (scheme, found[0]) == ("http", "https") and found[2] == _PORTS["https"]
         if found != (scheme, host, port) and not (better and found[1] == host):
             raise LedElsewhere(
-                f"it redirects to {_shown(found)}; use that address if intended", request=request
+                f"it redirects to {_shown(found)}; if this is intended, use that address",
+                request=request,
             )
 
     return check
@@ -323,7 +324,7 @@ def to_public_stores(hub: str) -> Check:
         trusted = found[0] == "https" and _is_public(found[1])
         if not trusted or "authorization" in request.headers:
             raise LedElsewhere(
-                f"the hub redirects to {_shown(found)}, which is another address",
+                f"the hub redirects to {_shown(found)}; CoreEval does not follow this redirect",
                 request=request,
             )
 

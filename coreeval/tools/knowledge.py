@@ -35,6 +35,6 @@ class KnowledgeSource(Protocol):
 def describe_coverage(coverage: Coverage) -> str:
     """Return a source's coverage as one clause."""
     if coverage.articles is None:
-        return "searched over the network, not counted,"
+        return "an unknown number of articles"
     articles = format_quantity(coverage.articles, "article")
     return f"{articles} on {format_quantity(coverage.days, 'day')}"

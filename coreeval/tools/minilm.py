@@ -62,7 +62,7 @@ class MiniLM:
             SafetensorError,
         ) as error:
             raise ConfigError(
-                f"these are not the weights of a BERT like MiniLM: {error}",
+                f"these are not the weights of a BERT model like MiniLM: {error}",
                 where=str(folder),
                 hint=f"the folder needs {WEIGHTS}, {TOKENIZER} and {CONFIG}",
             ) from None
@@ -72,7 +72,7 @@ class MiniLM:
             raise ConfigError(
                 f"{TOKENIZER} has more word pieces than {WEIGHTS}",
                 where=str(folder),
-                hint="take all three files from one model",
+                hint="use the three files of the same model",
             )
         places = len(self._weights["embeddings.position_embeddings.weight"])
         self._tokenizer.enable_truncation(min(MOST_PIECES, places))
@@ -152,7 +152,7 @@ def _read_shape(config: object) -> NetworkShape:
     if not isinstance(config, Mapping):
         raise ValueError(f"{CONFIG} is not an object")
     if config.get("model_type") != "bert" or config.get("hidden_act") != "gelu":
-        raise ValueError(f"{CONFIG} does not describe a BERT with gelu")
+        raise ValueError(f"{CONFIG} does not describe a BERT model with gelu")
     return NetworkShape(
         layers=int(str(config["num_hidden_layers"])),
         heads=int(str(config["num_attention_heads"])),

@@ -77,7 +77,7 @@ class Plugin:
         return PluginFailed(
             f"the plugin {self.origin.name} {problem}",
             where=str(self.origin),
-            hint="tell the plugin's author; the protocol is in coreeval docs plugins",
+            hint="report this to the plugin's author; coreeval docs plugins describes the protocol",
         )
 
     @contextmanager
@@ -144,18 +144,18 @@ def find_origin(group: PluginGroup, name: str) -> PluginOrigin:
     if not offered:
         known = ", ".join(each.name for each in installed)
         raise PluginError(
-            f"no installed package offers a plugin {name!r} for {group}",
+            f"no installed package offers a plugin named {name!r} for {group}",
             where=f"entry points of coreeval.{group}",
-            hint=f"install the package, or name one of {known}"
+            hint=f"install the package, or use one of: {known}"
             if known
-            else "install the package into this environment, or name it as plugin:module:Class",
+            else "install the package into this environment, or use plugin:module:Class",
         )
     if len(offered) > 1:
         several = " and ".join(f"{each.distribution} {each.version}" for each in offered)
         raise PluginError(
-            f"several packages offer a plugin {name!r} for {group}: {several}",
+            f"several packages offer a plugin named {name!r} for {group}: {several}",
             where=f"entry points of coreeval.{group}",
-            hint=f"name one of them by its class: plugin:{offered[0].target}",
+            hint=f"choose one of them by its class: plugin:{offered[0].target}",
         )
     return offered[0]
 
@@ -185,10 +185,10 @@ def _hash_code(places: Iterable[Path], name: str) -> str:
     for number, (shown, path) in enumerate(sorted(listed), start=1):
         if number > _MOST_FILES:
             raise PluginError(
-                f"the module of the plugin {name} has more than {_MOST_FILES:,} files and no "
-                "package",
+                f"the module of the plugin {name} has more than {_MOST_FILES:,} files and belongs "
+                "to no package",
                 where=f"plugin:{name}",
-                hint="put the plugin into a package, with a version",
+                hint="put the plugin into a package that has a version",
             )
         code = path.read_bytes() if path.is_file() else b""
         found.update(f"{shown}\0{len(code)}\0".encode(errors="surrogateescape") + code)
@@ -308,10 +308,10 @@ def _is_allowed(origin: PluginOrigin) -> bool:
 def _refuse_unallowed(origins: Sequence[PluginOrigin], where: str) -> UnallowedPlugin:
     named = ", ".join(map(str, origins))
     return UnallowedPlugin(
-        f"this config runs third-party code that was not allowed in this workspace: {named}",
+        f"this config runs third-party code that you have not allowed in this workspace: {named}",
         where=where,
-        hint=f"if you trust this code, add {ALLOW_OPTION}, which remembers it in this version; "
-        "if not, use a built-in name",
+        hint=f"if you trust this code, use {ALLOW_OPTION}, which remembers this version of it; "
+        "if not, use something built-in instead",
     )
 
 
@@ -411,13 +411,13 @@ def _check_version(origin: PluginOrigin, found: object) -> None:
     stated = getattr(found, _VERSION, None)
     if stated is None:
         raise refuse_plugin(
-            origin, f"it does not state {_VERSION}; this CoreEval has version {origin.api}"
+            origin, f"it does not set {_VERSION}; this CoreEval supports version {origin.api}"
         )
     if stated != origin.api or isinstance(stated, bool):
         raise refuse_plugin(
             origin,
-            f"it is for version {visible_line(repr(stated))[:_MOST_WORDS]} of the protocol for "
-            f"{origin.group}; this CoreEval has version {origin.api}",
+            f"it implements version {visible_line(repr(stated))[:_MOST_WORDS]} of the protocol for "
+            f"{origin.group}; this CoreEval supports version {origin.api}",
         )
 
 
@@ -461,8 +461,8 @@ def refuse_plugin(origin: PluginOrigin, problem: str, use: str = "") -> PluginEr
         use: The use that it does not fit; by default its group.
     """
     return PluginError(
-        f"the plugin {origin.name} is not usable for {use or origin.group}: "
+        f"the plugin {origin.name} cannot be used for {use or origin.group}: "
         f"{visible_line(problem)}",
         where=str(origin),
-        hint="coreeval docs plugins shows the protocol; install a version of the plugin for it",
+        hint="install a version of the plugin that follows the protocol in coreeval docs plugins",
     )

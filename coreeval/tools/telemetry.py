@@ -77,7 +77,7 @@ class Span:
 
 
 _PATH = "/v1/traces"
-_EXTRA = "pip install 'coreeval[otel]', or OTEL_SDK_DISABLED=true to disable it"
+_EXTRA = "pip install 'coreeval[otel]', or set OTEL_SDK_DISABLED=true to disable telemetry"
 _NEEDED = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
@@ -138,8 +138,8 @@ def _refuse_other_protocol(env: Mapping[str, str]) -> None:
         raise ConfigError(
             f"spans are sent as http/protobuf, not as {env[name]}",
             where=name,
-            hint="name an OTLP/HTTP endpoint (often port 4318) in telemetry.otlp, or "
-            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf, or OTEL_SDK_DISABLED=true",
+            hint="set telemetry.otlp to an OTLP/HTTP endpoint (often port 4318), or set "
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf or OTEL_SDK_DISABLED=true",
         )
 
 

@@ -232,7 +232,8 @@ def iter_sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     except UnicodeDecodeError:
         raise sheet_error(path, "it is not UTF-8", "save it as CSV UTF-8") from None
     except (OSError, csv.Error) as error:
-        raise sheet_error(path, str(error), "save it as CSV, as it was written") from None
+        hint = "save it as CSV, in the format that CoreEval wrote"
+        raise sheet_error(path, str(error), hint) from None
 
 
 def sheet_error(path: Path, problem: str, hint: str) -> UsageError:
@@ -251,8 +252,8 @@ def find_columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> di
     if missing:
         raise sheet_error(
             path,
-            f"it does not have exactly one column {missing[0]!r}",
-            "keep the first line as it was written",
+            f"it does not have exactly one {missing[0]!r} column",
+            "keep the first line as CoreEval wrote it",
         )
     return {name: names.index(name) for name in wanted}
 

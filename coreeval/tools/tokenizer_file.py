@@ -24,7 +24,7 @@ def find_swelling(tokenizer: Mapping[str, Any]) -> str:
         _multiply(tokenizer.get("post_processor"), _measure_template),
     )
     if max(growths) > MOST_GROWTH:
-        return f"expands one character to more than {MOST_GROWTH:,}"
+        return f"expands one character to more than {MOST_GROWTH:,} characters"
     if max(map(len, _iter_tokens(tokenizer)), default=0) > LONGEST_TOKEN:
         return f"has a token of more than {LONGEST_TOKEN:,} characters"
     return ""

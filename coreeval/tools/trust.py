@@ -148,7 +148,7 @@ class TrustRecord:
             raise RunCorrupt(
                 "cannot read the record of trusted endpoints and hooks",
                 where=str(self.path),
-                hint="restore it from a backup, or remove it to be asked about everything again",
+                hint="restore it from a backup, or delete it; CoreEval then asks for consent again",
             ) from None
 
 

@@ -33,5 +33,5 @@ def _describe_newness(window: Window, latest: LatestDate | None) -> str:
         return "its cutoff is unknown, so it may have been trained on this news"
     known = f"its {DATE_KINDS[latest.kind]}, {format_date(latest)}"
     if window.start >= latest.counts_from:
-        return f"all news in the window is after {known}"
-    return f"the window starts before {known}: it may know part of the news"
+        return f"all news in the window was published after {known}"
+    return f"the window starts before {known}, so the target may know part of the news"

@@ -254,7 +254,7 @@ class RunFiles:
     def __post_init__(self) -> None:
         for path in special_files_among(self.root, _OF_A_RUN):
             raise RunStateError(
-                f"this run's folder holds {special_kind(path)}, which CoreEval never creates; "
+                f"this run's folder contains {special_kind(path)}, which CoreEval never creates; "
                 "nothing was read or written",
                 where=str(path),
                 hint="delete it, or replace it with a file; if you do not know where this run "

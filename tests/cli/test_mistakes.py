@@ -80,7 +80,7 @@ CONFIGS: dict[str, tuple[dict[str, object], Words]] = {
     "an address without http": (model("openai:x", "localhost:9"),
                                 ("base_url", "http://127.0.0.1:8000/v1")),
     "nobody listens": (model("openai:x", "http://127.0.0.1:9/v1"),
-                       ("no server answers there", "127.0.0.1:9", "base_url")),
+                       ("no server answers at this address", "127.0.0.1:9", "base_url")),
     "a web page": (model("openai:gpt-oss", "{endpoint}/docs"),
                    ("there is one at", "/v1", "base_url: ")),
     "an unknown model": (model("openai:gpt-os", "{endpoint}/v1"),

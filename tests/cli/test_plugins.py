@@ -226,14 +226,14 @@ def test_a_plugin_that_does_not_fit_is_told(shell: Shell, site: Site, tmp_path: 
     site.install(project)
     said = shell("plugins", "--check")
     assert said.code == 2
-    assert "is for version 9 of the protocol for detectors" in said.out
+    assert "implements version 9 of the protocol for detectors" in said.out
     assert "plugin:blocks  coreeval-example-plugin 0.1.0  example_plugin.blocks:Blocks  fits" in (
         said.out
     )
     told = shell("detect", "plugin:last_word", "nowhere", "--json").error
     assert told["kind"] == "plugin" and "version 9" in told["message"]
     missing = shell("detect", "plugin:nobody", "nowhere", "--json").error
-    assert "no installed package offers a plugin 'nobody'" in missing["message"]
+    assert "no installed package offers a plugin named 'nobody'" in missing["message"]
     assert "No such command" in shell("detect", "nobody", "nowhere").err
 
 

@@ -52,7 +52,7 @@ def test_a_sample_beyond_its_limit_makes_no_further_call(
             assert result.outcome in {"unsafe", "label_unrecoverable"}
             continue
         assert result.reason.startswith("sample_budget: ")
-        assert "USD spent of" in result.reason and "coreeval retry" in result.reason
+        assert "USD spent (" in result.reason and "coreeval retry" in result.reason
     assert sum(result.outcome == "failed" for result in ended.values()) > len(ended) / 2
 
 

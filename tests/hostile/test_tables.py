@@ -139,5 +139,5 @@ def test_a_table_with_more_rows_than_bytes_is_not_read(
 ) -> None:
     path = write(tmp_path / "x.parquet", id=pa.repeat("s1", ALLOWED_ROWS + 1))
     assert path.stat().st_size < ALLOWED_ROWS
-    with pytest.raises((ReleaseError, DatasetError), match="it claims 100,001 rows"):
+    with pytest.raises((ReleaseError, DatasetError), match="it declares 100,001 rows"):
         list(open_file(path))  # type: ignore[call-overload]

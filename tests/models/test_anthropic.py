@@ -291,7 +291,7 @@ async def test_one_without_forced_tools_is_asked_in_words(
 async def test_an_endpoint_that_is_not_there_stops_the_run(
     make_client: MakeClient, naps: Naps
 ) -> None:
-    with pytest.raises(ModelUnusable, match="no server answers there") as caught:
+    with pytest.raises(ModelUnusable, match="no server answers at this address") as caught:
         await make_client(base_url="http://127.0.0.1:9/v1").ask(ASKED, SHAPE)
     assert caught.value.where == "http://127.0.0.1:9"
     assert len(naps) == 7

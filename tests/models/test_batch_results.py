@@ -54,7 +54,7 @@ async def test_of_cut_results_the_whole_lines_come(
     read, failure = await read_until_failure(batches, state)
     assert [one.custom_id for one in read] == [custom_id(n) for n in (8, 7, 6, 5)]
     assert failure is not None and failure.retryable and not failure.billed
-    assert "the file of results ends in the middle" in failure.message
+    assert "the results file ends in the middle" in failure.message
     server.set_faults({"cut": ""})
     assert len(await answers_of(batches, state)) == 9
 

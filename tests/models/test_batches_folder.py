@@ -121,7 +121,7 @@ async def test_a_whole_line_that_is_no_json_hides_none_behind_it(
 
 async def test_a_batch_is_found_by_its_file(batches: BatchFolder) -> None:
     requests = requests_of(1)
-    with pytest.raises(CallFailure, match="the folder of batches is missing"):
+    with pytest.raises(CallFailure, match="the batch folder is missing"):
         await batches.find("b-1", ids_of(requests), since=just_now())
     await batches.create("b-2", requests)
     assert await batches.find("b-1", ids_of(requests), since=just_now()) is None
@@ -159,7 +159,7 @@ async def test_files_are_deleted(batches: BatchFolder, results: Path) -> None:
 
 async def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CallFailure, match="the folder of batches cannot be used") as caught:
+    with pytest.raises(CallFailure, match="the batch folder cannot be used") as caught:
         await BatchFolder(tmp_path / "file", CONFIG).create("b-1", requests_of(1))
     assert caught.value.kind == "unusable"
 
@@ -180,7 +180,7 @@ async def test_a_folder_that_is_not_there_proves_no_loss(
     if leaves_mount_point:
         folder.mkdir()
     for act in (batches.look, batches.cancel):
-        with pytest.raises(CallFailure, match="mount it or move it back") as caught:
+        with pytest.raises(CallFailure, match="mount the folder or move it back") as caught:
             await act("b-1")
         assert caught.value.kind == "unusable"
     if leaves_mount_point:

@@ -258,7 +258,7 @@ async def test_two_copies_of_a_run_at_work_at_once_share_one_budget(path: Path) 
             put_aside = await reserve(purses[which], 1)
         except BudgetSpent as error:
             refused += 1
-            assert "20.0000 USD are spent or unaccounted for" in error.message
+            assert "20.0000 USD is already spent or reserved" in error.message
             continue
         paid += 1
         await purses[which].settle(put_aside, 1.0)

@@ -357,4 +357,4 @@ async def test_a_server_that_fails_is_told_with_what_it_said(
     server.answers = lambda _request: refused(500, "out of memory")
     error = (await check_one(store, server)).error
     assert error and error.message == "openai:stub: the server answered 500: out of memory"
-    assert "log of the server" in error.hint and "/v1" not in error.hint
+    assert "the server's log" in error.hint and "/v1" not in error.hint

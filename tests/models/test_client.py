@@ -200,7 +200,7 @@ async def test_samples_that_wait_for_one_queued_question_do_not_share_an_error(
     class Queue:
         async def send(self, request: ModelRequest) -> DispatchResult:
             await asyncio.sleep(0.01)
-            raise CallQueued("this question waits for a batch")
+            raise CallQueued("this question is waiting for a batch")
 
     client = ModelClient(make_client().model, Queue(), store, Capabilities(store), role="extractor")
     said = await asyncio.gather(

@@ -255,7 +255,7 @@ async def test_a_proxy_that_is_not_there_is_named_by_its_variable(
     plain: Place, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://me:hunter2@127.0.0.1:9")
-    with pytest.raises(ModelUnusable, match=r"no server answers there.*HTTP_PROXY") as caught:
+    with pytest.raises(ModelUnusable, match=r"no server answers at.*HTTP_PROXY") as caught:
         await plain.client(provider).ask(ASKED, SHAPE)
     assert "hunter2" not in str(caught.value)
 

@@ -28,8 +28,8 @@ def test_without_torch_one_message_names_what_to_install(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"base_url": "http://127.0.0.1:1/v1"}, "a local model has no base_url"),
-        ({"reasoning_effort": "low"}, "a local model has no reasoning_effort"),
+        ({"base_url": "http://127.0.0.1:1/v1"}, "a local model does not support base_url"),
+        ({"reasoning_effort": "low"}, "a local model does not support reasoning_effort"),
         ({"extra": {"devise": "cpu"}}, "devise"),
         ({"extra": {"batch": 0}}, "batch"),
         ({"extra": {"hub": 7}}, "hub"),

@@ -180,7 +180,7 @@ async def test_a_method_that_is_refused_gives_way_to_the_next(
 
 
 async def test_an_endpoint_that_is_not_there_stops_the_run(make_client: MakeClient) -> None:
-    with pytest.raises(ModelUnusable, match="no server answers there"):
+    with pytest.raises(ModelUnusable, match="no server answers at this address"):
         await make_client(base_url="http://127.0.0.1:9/v1").ask(ASKED, SHAPE)
 
 
@@ -364,7 +364,7 @@ async def test_ollamas_own_client_unpacks_nothing(store: CallStore, naps: Naps) 
     async with ollama.running() as url:
         config = ModelConfig(model="ollama:llama", base_url=url)
         with pytest.raises(
-            ModelCallError, match="compressed although this was not requested: 'gzip'"
+            ModelCallError, match="compressed, but CoreEval did not request compression: 'gzip'"
         ):
             await connected.open_client(config, "extractor", max_draws=1).ask(ASKED, SHAPE)
 

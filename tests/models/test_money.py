@@ -211,7 +211,7 @@ async def test_what_may_have_been_billed_is_written_off(
 async def test_what_is_written_off_uses_the_budget_up(connect: Connect, server: LLMServer) -> None:
     server.answers = script(Reply(drop=True))
     client = client_of(connect(budget_usd=2.5), server, price=PRICE, max_tokens=1000)
-    with pytest.raises(BudgetSpent, match="unaccounted for"):
+    with pytest.raises(BudgetSpent, match="already spent or reserved"):
         await ask(client)
     assert len(server.requests) == 2
 

@@ -171,7 +171,7 @@ async def test_an_endpoint_that_is_not_there_stops_the_run(
     make_client: MakeClient, naps: Naps
 ) -> None:
     client = make_client(base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(ModelUnusable, match="no server answers there") as caught:
+    with pytest.raises(ModelUnusable, match="no server answers at this address") as caught:
         await client.ask(ASKED, SHAPE)
     assert caught.value.where == "http://127.0.0.1:9/v1"
     assert len(naps) == 7

@@ -105,12 +105,12 @@ def test_a_failure_that_may_pass_is_tried_again(site: Site, said: str, told: str
 @pytest.mark.parametrize("key", ["base_url", "reasoning_effort", "api_key_env"])
 def test_settings_that_a_plugin_does_not_have(site: Site, key: str) -> None:
     value = {"base_url": "http://127.0.0.1/v1", "api_key_env": "OTHER_KEY"}.get(key, "low")
-    with pytest.raises(ConfigError, match=f"a plugin has no {key}"):
+    with pytest.raises(ConfigError, match=f"a plugin does not support {key}"):
         _open(site, ALL, **{key: value})
 
 
 def test_a_name_that_is_none(site: Site) -> None:
     with pytest.raises(ValueError, match="does not name a plugin"):
         TargetConfig(model="plugin:a b")
-    with pytest.raises(PluginError, match="no installed package offers a plugin 'nobody'"):
+    with pytest.raises(PluginError, match="no installed package offers a plugin named 'nobody'"):
         open_model(TargetConfig(model="plugin:nobody"), {})

@@ -324,7 +324,7 @@ def test_a_base_url_that_lacks_a_folder_or_has_too_many(
     listing.lists(f"{right}/models{suffix}", "m")
     error = refusal(model, f"{listing.root}{given}")
     assert type(error) is ConfigError
-    assert error.hint == f"base_url: {listing.root}{right}"
+    assert error.hint == f"set base_url: {listing.root}{right}"
 
 
 def test_a_server_without_any_list_passes(listing: Listing) -> None:

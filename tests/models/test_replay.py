@@ -140,7 +140,7 @@ async def test_only_the_answers_of_one_model_are_written(
     replayed = exchange(store).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await replayed.ask(ASKED, SHAPE) == Answer(label="anger")
     path.unlink()
-    with pytest.raises(UsageError, match="no answer of 'openai:stab'") as caught:
+    with pytest.raises(UsageError, match="no answer from 'openai:stab'") as caught:
         write_answers(store.records(), path, model="openai:stab")
     assert "openai:stub" in caught.value.hint and not path.exists()
 

@@ -121,7 +121,7 @@ def test_a_wrong_password_is_not_shown(
     own_server.sql("SELECT pg_reload_conf()")
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("guest", SECRET))
     error = refusal(path)
-    assert "PostgreSQL refuses the user of the call store" in error.message
+    assert "PostgreSQL refused the user of the call store" in error.message
     assert error.where.startswith("guest@")
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("stranger"))
     assert "refuses the user" in refusal(path).message

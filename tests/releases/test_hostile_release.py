@@ -228,7 +228,7 @@ def test_an_odd_row_is_named_with_its_number(
 def test_ids_that_are_numbers_are_no_fault(release: Path) -> None:
     made = read_release(release)
     pq.write_table(pa.table({"id": [1, 2]}), made.file("samples"))
-    with pytest.raises(ReleaseError, match=r"cannot read .*: its ids are not texts"):
+    with pytest.raises(ReleaseError, match=r"cannot read .*: its ids are not strings"):
         list(made.samples(["1"]))
 
 

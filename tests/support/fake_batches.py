@@ -179,7 +179,7 @@ class FakeBatches:
             yield BatchAnswer(custom_id=requests[0].custom_id, outcome=AIMessage("no, another"))
             yield BatchAnswer(custom_id="nobody-asked-this", outcome=AIMessage("an answer"))
         if cut:
-            raise CallFailure("transient", "the file of results ends in the middle")
+            raise CallFailure("transient", "the results file ends early")
 
     async def delete_files(self, state: BatchState) -> None:
         self.provider.deleted.append(state.input_file)

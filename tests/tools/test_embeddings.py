@@ -76,7 +76,7 @@ def test_a_text_is_embedded_alike_alone_and_in_a_batch() -> None:
         ({"tokenizer.json": "{"}, "are not the weights"),
         (
             {"tokenizer.json": "TOKENIZER", "config.json": '{"model_type": "gpt2"}'},
-            "BERT with gelu",
+            "BERT model with gelu",
         ),
         ({"tokenizer.json": "TOKENIZER", "config.json": "CONFIG"}, "model.safetensors is missing"),
         ({"tokenizer.json": "SWELLING"}, "tokenizer.json expands one character to more than"),
@@ -179,7 +179,7 @@ def test_a_folder_with_code_of_its_own_is_not_opened(
 def test_a_provider_that_fails_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
     _provider(monkeypatch, "DeterministicFakeEmbedding")
     embeds = open_embeddings("made_up:-1")
-    with pytest.raises(ModelUnusable, match="made_up:-1 gave no embeddings"):
+    with pytest.raises(ModelUnusable, match="made_up:-1 returned no embeddings"):
         embeds(["one"])
 
 
@@ -247,7 +247,7 @@ def test_what_cannot_be_compared_is_neither_believed_nor_kept(
     model = Saying(vector)
     with JsonCache(tmp_path) as cache:
         embeds = EmbeddingCache(CheckedEmbedder(model), cache)
-        with pytest.raises(ModelUnusable, match="saying gave"):
+        with pytest.raises(ModelUnusable, match="saying returned"):
             embeds(["one", "two"])
         model.vector = [1.0, 2.0]
         assert embeds(["one"]).tolist() == [[1.0, 2.0]]
@@ -259,7 +259,7 @@ def test_each_text_has_one_vector_of_one_size(given: list[list[float]]) -> None:
         def __call__(self, texts: Sequence[str]) -> list[object]:
             return [*given]
 
-    with pytest.raises(ModelUnusable, match="saying gave"):
+    with pytest.raises(ModelUnusable, match="saying returned"):
         CheckedEmbedder(Uneven(None))(["one", "two"])
 
 
@@ -388,7 +388,7 @@ def test_texts_do_not_follow_a_redirect(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("way", "why"), [("long", "more than 8 MiB"), ("packed", "is compressed although")]
+    ("way", "why"), [("long", "more than 8 MiB"), ("packed", "is compressed, but")]
 )
 def test_an_answer_without_an_end_is_cut_off(
     monkeypatch: pytest.MonkeyPatch, way: str, why: str
@@ -409,7 +409,7 @@ def test_a_provider_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(embedding_providers, "MOST_BATCH_S", 0.05)
     began = time.monotonic()
     with pytest.raises(
-        ModelUnusable, match=r"made_up:1 gave no embeddings: no answer within 0\.05"
+        ModelUnusable, match=r"made_up:1 returned no embeddings: no answer within 0\.05"
     ):
         embeds(["one"])
     assert time.monotonic() - began < 0.9

@@ -170,7 +170,7 @@ def test_code_in_a_cache_is_never_run(site: Site) -> None:
 
 
 def test_a_plugin_that_is_not_there_or_twice_there(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match="no installed package offers a plugin 'blocks'"):
+    with pytest.raises(PluginError, match="no installed package offers a plugin named 'blocks'"):
         find_origin("formats", "blocks")
     with pytest.raises(PluginError, match="there is no module 'nowhere'"):
         find_origin("formats", "nowhere.at_all:Blocks")
@@ -185,7 +185,7 @@ def test_a_plugin_that_is_not_there_or_twice_there(site: Site, tmp_path: Path) -
     assert "plugin:example_plugin.blocks:Blocks" in told.value.hint
     with pytest.raises(PluginError) as told:
         find_origin("formats", "block")
-    assert "name one of blocks" in told.value.hint
+    assert "use one of: blocks" in told.value.hint
 
 
 # -- consent --------------------------------------------------------------------------------------
@@ -312,9 +312,9 @@ def test_a_plugin_that_fits(site: Site, code: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("    plugin_api = 1\n", "", "does not state plugin_api; this CoreEval has version 1"),
-        ("plugin_api = 1", "plugin_api = 2", "is for version 2 of the protocol for detectors"),
-        ("plugin_api = 1", "plugin_api = True", "is for version True"),
+        ("    plugin_api = 1\n", "", "does not set plugin_api; this CoreEval supports version 1"),
+        ("plugin_api = 1", "plugin_api = 2", "implements version 2 of the protocol for detectors"),
+        ("plugin_api = 1", "plugin_api = True", "implements version True"),
         ('    name = "fits"\n', "", "it lacks name"),
         ("def score", "def scores", "it lacks the method score"),
         ("def score(self, inputs, answers): return 1", "score = 1", "score is not a method"),
@@ -334,7 +334,7 @@ def test_a_plugin_that_does_not_fit(site: Site, old: str, new: str, told: str) -
 
 def test_a_class_that_is_no_plugin_is_never_made(site: Site) -> None:
     site.write("fitting", f"class Fits:\n    def __init__(self): {MARK.splitlines()[1]}\n")
-    with pytest.raises(PluginError, match="does not state plugin_api"):
+    with pytest.raises(PluginError, match="does not set plugin_api"):
         _load(site, f"{MARK.splitlines()[0]}\nclass Fits:\n    def __init__(self): 1 / 0\n")
 
 

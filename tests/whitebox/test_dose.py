@@ -110,7 +110,7 @@ def test_a_model_larger_than_memory_is_refused(
     asked: DoseRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dose, "free_device_memory", lambda _device: 1000)
-    with pytest.raises(UsageError, match="are available; nothing was loaded"):
+    with pytest.raises(UsageError, match="is available; nothing was loaded"):
         plan_doses(asked)
 
 

@@ -202,7 +202,7 @@ async def test_a_question_longer_than_the_window_fails_alone(chat: Path, tmp_pat
     with closing(open_calls(tmp_path / "calls.db")) as store:
         long, short = await ask_all(store, config_of(chat), ["days " * 900, "my dog"])
     assert isinstance(long, RequestRejected)
-    assert "tokens, but the model's context for question and answer is 600" in str(long)
+    assert "must fit the model's context of 600 tokens" in str(long)
     assert getattr(short, "label", "")
 
 
@@ -240,7 +240,7 @@ def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(
 ) -> None:
     preflight(config_of(chat))
     monkeypatch.setattr(hf, "free_device_memory", lambda _device: 1000)
-    with pytest.raises(UsageError, match=r"needs .* on cpu, where .* are available; nothing"):
+    with pytest.raises(UsageError, match=r"needs .* on cpu, but only .* is available; nothing"):
         preflight(config_of(chat))
 
 

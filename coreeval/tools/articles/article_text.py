@@ -23,29 +23,29 @@ WhyNoText = Literal[
 ]  # fmt: skip
 WHY_NO_TEXT: Final[Mapping[WhyNoText, str]] = MappingProxyType(
     {
-        "not_wanted": "knowledge.text asks for no articles",
+        "not_wanted": "knowledge.text does not request the texts of articles",
         "not_found": "no file contains the article, and the page was not fetched",
         "taken_down": "the text names someone on the takedown list",
         "licence": "the licence of the text forbids its use in other works",
-        "forbidden": "robots.txt forbids the page",
-        "robots_unknown": "robots.txt could not be read, which counts as a prohibition",
+        "forbidden": "robots.txt forbids requests for the page",
+        "robots_unknown": "robots.txt could not be read, so the page was not requested",
         "opted_out": "the publisher does not allow text mining",
         "address": "the address is not a public web page",
-        "host_busy": "the host asks for a longer pause",
+        "host_busy": "the host requires a longer pause between requests",
         "daily_cap": "the daily page limit of the host is reached",
         "out_of_time": "the time limit was reached",
         "unreachable": "the host did not answer",
         "refused": "the host refused the page",
         "gone": "the host has no such page",
-        "redirects": "the page redirects too often",
-        "not_html": "it is not an HTML page",
-        "too_large": "it is too large",
+        "redirects": "the page redirects too many times",
+        "not_html": "the response is not an HTML page",
+        "too_large": "the page is too large",
         "unreadable": "no text could be extracted",
         "too_short": "the text is too short",
-        "wall": "it is a paywall, a captcha or a block page",
+        "wall": "the page is a paywall, a captcha or a block page",
         "other_title": "the text does not share enough words with its title",
         "other_language": "the text is in another language",
-        "other_date": "the page's date differs from the feed's",
+        "other_date": "the date of the page differs from the date in the feed",
     }
 )
 LASTING: Final[frozenset[WhyNoText]] = frozenset(get_args(WhyNoText)) - {

@@ -134,7 +134,7 @@ def _record_at(file: object, at: int, *, parsed: bool) -> "WarcRecord | None":
 
 
 def _unreadable_page(entry: Entry) -> ArchivedPage:
-    return ArchivedPage(entry.key, "", b"", "unreadable", "the archive is damaged there")
+    return ArchivedPage(entry.key, "", b"", "unreadable", "the archive is damaged at this page")
 
 
 def _to_page(record: "WarcRecord", entry: Entry) -> ArchivedPage:

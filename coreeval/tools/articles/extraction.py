@@ -132,7 +132,7 @@ async def _describe_end(process: asyncio.subprocess.Process) -> str:
         async with asyncio.timeout(5):
             code = await process.wait()
             if code == -signal.SIGPROF:
-                return "reading the page takes too long"
+                return "reading the page took too long"
     return "the page cannot be read"
 
 

@@ -110,7 +110,7 @@ class FileIndex:
         return KnowledgeError(
             f"the index of articles cannot be used: {error}",
             where=str(self.path),
-            hint="delete it: it will be rebuilt from the files",
+            hint="delete the index; CoreEval will rebuild it from the files",
         )
 
     def _known(self, database: sqlite3.Connection, file: Path) -> FileTally | None:
@@ -162,5 +162,5 @@ def unreadable(file: Path, error: OSError) -> KnowledgeError:
     return KnowledgeError(
         f"cannot read a file of articles: {error.strerror or error}",
         where=str(file),
-        hint="name an existing, readable file or folder under knowledge.articles",
+        hint="use only existing, readable files and folders in knowledge.articles",
     )

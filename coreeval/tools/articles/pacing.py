@@ -118,7 +118,7 @@ class HostPaces:
             raise KnowledgeError(
                 f"the time of the last request to a host cannot be stored: {error}",
                 where=str(self.folder),
-                hint="make this folder writable; processes use it to coordinate requests",
+                hint="make this folder writable; CoreEval coordinates its requests there",
             ) from error
 
     def _read(self, file: Path) -> HostRecord:

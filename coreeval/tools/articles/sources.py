@@ -336,7 +336,7 @@ def _describe_tally(file: Path, tally: FileTally, rows: str) -> Iterator[str]:
     if tally.bad:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.bad.most_common())
         bad = tally.bad.total()
-        yield f"{name}: {bad:,} of {bad + tally.rows:,} {rows} left out: {reasons}."
+        yield f"{name}: CoreEval skipped {bad:,} of {bad + tally.rows:,} {rows}: {reasons}."
     if tally.damage:
         yield f"{name}: reading stopped after {tally.rows:,} {rows}: {tally.damage}."
 

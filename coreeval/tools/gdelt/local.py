@@ -34,6 +34,7 @@ from coreeval.schema import (
     Retrieval,
     Window,
 )
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.gdelt.index.news_index import PRECISIONS, SOURCES, ArticleColumns, NewsIndex
 from coreeval.tools.gdelt.index.ranking import find_commonest_names, rank_leading, search
 from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreStats, hash_code
@@ -59,7 +60,7 @@ def open_folder(path: Path, cache: Path, language: str = ENGLISH) -> Path:
         raise KnowledgeError(
             "the news folder does not exist",
             where=str(path),
-            hint=f"point knowledge.path at a folder of {UNDERSTOOD}",
+            hint=f"set knowledge.path to a folder of {UNDERSTOOD}",
         )
     if (path / DATABASE).exists():
         return path
@@ -90,7 +91,7 @@ def _make(store: Path, path: Path, language: str = ENGLISH) -> None:
     if sync_folder(work, path, around=Around(finish=finish)).stopped:
         shutil.rmtree(work)
         raise Interrupted(
-            "stopped while the news was made searchable",
+            "stopped while CoreEval was making the news searchable",
             where=str(path),
             hint="run the same command again",
         )
@@ -206,7 +207,7 @@ def no_news_error(
 ) -> KnowledgeError:
     """Return the error for a window without articles, with the coverage and advice."""
     to_do = [
-        f"with min_precision {precision} there would be {count:,}"
+        f"set knowledge.min_precision: {precision}, which finds {format_quantity(count, 'article')}"
         for precision, count in count_less_certain(articles, worst, window, language).items()
     ][:1]
     if better := suggest_window(articles, worst, window, language):
@@ -221,7 +222,7 @@ def no_news_error(
     return KnowledgeError(
         f"no news between {window.start:%Y-%m-%d} and {window.end:%Y-%m-%d}: {covers}",
         where=news,
-        hint="; or ".join(to_do) or "move knowledge.window, or add news files for it",
+        hint="; or ".join(to_do) or "change knowledge.window, or add news files for that window",
     )
 
 

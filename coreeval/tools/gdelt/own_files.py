@@ -22,11 +22,11 @@ def refuse_special_files(store: Path) -> None:
     """
     for path in special_files_among(store, ENTRIES):
         raise KnowledgeError(
-            f"this news store holds {special_kind(path)}, which CoreEval never creates; nothing "
+            f"this news store contains {special_kind(path)}, which CoreEval never creates; nothing "
             "was read or written",
             where=str(path),
             hint="delete it, or replace it with a file; if you do not know the origin of this "
-            "store, use another one",
+            "store, use another store",
         )
 
 
@@ -42,7 +42,7 @@ def own_paths(store: Path, listed: Iterable[str]) -> list[str]:
             raise KnowledgeError(
                 f"this news store lists a data file outside its folders: {path!r}",
                 where=str(store),
-                hint="CoreEval never writes such a list; nothing was read or deleted: use "
+                hint="CoreEval never writes such a list, so nothing was read or deleted; use "
                 "another store, or rebuild this one from its files",
             )
     return paths

@@ -157,11 +157,13 @@ class PluginSource:
         with self._plugin.guard("find"):
             moment = _DATE.validate_python(given.published_at)
             if moment.tzinfo is None:
-                raise self._plugin.fail(f"gives {given.url[:100]!r} a time without a time zone")
+                told = f"returned a time without a time zone for {given.url[:100]!r}"
+                raise self._plugin.fail(told)
             moment = moment.astimezone(UTC)
             named = [NamedEntity(name=str(name), type="other") for name in given.entities]
             if not host_of(given.url):
-                raise self._plugin.fail(f"gives an article the address {given.url[:100]!r}")
+                told = f"returned an article with the invalid address {given.url[:100]!r}"
+                raise self._plugin.fail(told)
             return Article(
                 url=given.url,
                 title=str(given.title),

@@ -99,4 +99,7 @@ def list_unscreened(language: str) -> list[str]:
     """Return the phrases of news that the first screen omits in a language."""
     if language == ENGLISH or language in SCREEN_WORDS:
         return []
-    return ["news about crime, illness, minors and the like by word lists, and advertising"]
+    return [
+        "the exclusion of advertising and of news about crime, illness, minors and similar topics "
+        "by word lists"
+    ]

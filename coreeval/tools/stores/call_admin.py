@@ -236,9 +236,9 @@ def _lock_file(connection: Connection, path: Path) -> None:
         if "locked" not in error.message:
             raise
         raise RunLocked(
-            "another process uses the call store",
+            "another process is using the call store",
             where=str(path),
-            hint="wait until the run or trial ends; --dry-run only reads",
+            hint="wait until the run or trial ends; --dry-run works now, because it only reads",
         ) from None
 
 

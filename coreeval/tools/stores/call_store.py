@@ -81,7 +81,7 @@ def create_calls(path: Path, kind: StoreKind) -> None:
             f"the answers of this workspace are in {_KIND_NAMES[there]}, "
             f"not in {_KIND_NAMES[kind]}",
             where="run.store",
-            hint=f"run.store: {there}, or another workspace: COREEVAL_HOME=DIR",
+            hint=f"set run.store: {there}, or use another workspace with COREEVAL_HOME=DIR",
         )
 
 
@@ -92,7 +92,7 @@ def describe_damage(rows: int) -> str:
         rows: The number of damaged rows, as in `CallStore.corrupt_rows`.
     """
     told = f"damaged rows in the call store: {rows}; their calls are sent again when needed"
-    return f"{told} (coreeval calls gc removes them)" if rows else ""
+    return f"{told} (coreeval calls gc removes the damaged rows)" if rows else ""
 
 
 class CallStore:

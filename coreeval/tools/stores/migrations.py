@@ -59,5 +59,5 @@ def refuse_version(
         where=where,
         hint="install a newer CoreEval"
         if newer
-        else "a pre-release version of CoreEval made it: move it away and start again",
+        else "a pre-release version of CoreEval created it; move it away and start again",
     )

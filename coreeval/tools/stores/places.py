@@ -64,9 +64,9 @@ def find_schema(path: Path) -> str | None:
     schema = read_marker(marker)
     if path.exists():
         raise RunCorrupt(
-            f"{path.name} is here, and {marker.name} says that the store is in PostgreSQL",
+            f"{path.name} exists, but {marker.name} says that the store is in PostgreSQL",
             where=str(path),
-            hint="move away the one that is not the store's",
+            hint="move away the file that does not belong to the store",
         )
     return schema
 

@@ -41,7 +41,7 @@ _SETTINGS: Mapping[str, object] = {
 }
 """Settings of connections; those in the address take precedence."""
 _MOST_CHARS = 300
-RESUME: Final = "then resume the run: answers are kept"
+RESUME: Final = "then resume the run; answers are kept"
 
 
 class StoreUnreachable(RunError):
@@ -158,14 +158,14 @@ _MEANINGS: Final = (
     _Meaning(
         states=("28P01", "28000"),
         words=("authentication failed", "no password supplied", "no pg_hba.conf entry", 'role "'),
-        message="PostgreSQL refuses the user of {what}: {said}",
+        message="PostgreSQL refused the user of {what}: {said}",
         hint=f"check the user and the password in {URL_VARIABLE}",
     ),
     _Meaning(
         states=("3D000",),
         words=("does not exist",),
         message="the database of {what} does not exist: {said}",
-        hint=f"create it (createdb NAME), or name another in {URL_VARIABLE}",
+        hint=f"create it (createdb NAME), or set another database in {URL_VARIABLE}",
     ),
     _Meaning(
         states=("53100",),
@@ -175,13 +175,13 @@ _MEANINGS: Final = (
     _Meaning(
         states=("25006",),
         message="{what} is read-only: {said}",
-        hint=f"grant the user in {URL_VARIABLE} write access, and name the primary, not a standby; "
+        hint=f"grant the user in {URL_VARIABLE} write access, and use the primary, not a standby; "
         f"{RESUME}",
     ),
     _Meaning(
         states=("42501",),
-        message="the user may not do this with {what}: {said}",
-        hint="GRANT CREATE ON DATABASE ... TO the user, or use the user who created the schema",
+        message="the user lacks a permission for {what}: {said}",
+        hint="GRANT CREATE ON DATABASE ... TO the user, or use the user that created the schema",
     ),
 )
 

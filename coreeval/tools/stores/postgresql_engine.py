@@ -205,7 +205,7 @@ def _refuse_other_encoding(connection: Connection, what: str) -> None:
         raise RunError(
             f"the database stores texts as {found}, but {what} needs UTF8",
             where=str(connection.engine.url.database),
-            hint="create one with: createdb --encoding=UTF8 --template=template0 NAME",
+            hint="create a database with: createdb --encoding=UTF8 --template=template0 NAME",
         )
 
 

@@ -52,7 +52,7 @@ def find_version(execute: Execute, schema: str, *, what: str, where: str) -> obj
         raise RunCorrupt(
             f"the schema does not belong to {what}; nothing was written to it",
             where=where,
-            hint="restore the file that names the schema from a backup",
+            hint="restore the file with the name of the schema from a backup",
         )
     (found,) = execute("SELECT max(version) FROM schema_version", {}).fetchone()
     return found
@@ -119,11 +119,11 @@ def _refuse(marker: Path, what: str, why: str, host: str = "") -> RunStateError:
     moved = (
         f'if the folder was moved from {host}: psql DATABASE -c "DELETE FROM {schema}.{TABLE}"'
         if host
-        else "to use it in this folder, delete the other"
+        else "to use the store in this folder, delete the other folder"
     )
     return RunStateError(
         f"this folder is a copy and may only read {what} in PostgreSQL: {why}",
         where=str(marker),
-        hint="work in that folder, or start a new run or workspace (COREEVAL_HOME=DIR); "
+        hint="work in that folder; or start a new run or workspace (COREEVAL_HOME=DIR); "
         f"{moved} (coreeval docs postgresql)",
     )

@@ -118,13 +118,13 @@ _OWN_KEYS, _FIRST_KEYS = (
 )
 _IDS = "(SELECT id FROM samples UNION ALL SELECT id FROM train_items)"
 _ODD_REFERENCES = {
-    "a sample with other fields than the first": f"""
+    "a sample whose fields differ from those of the first sample": f"""
         SELECT s.id FROM samples s WHERE {_OWN_KEYS} IS DISTINCT FROM {_FIRST_KEYS} LIMIT 1
     """,
-    "two samples of one label with different names of it": """
+    "two samples with the same label and different label names": """
         SELECT min(id) FROM samples GROUP BY label HAVING count(DISTINCT label_text) > 1 LIMIT 1
     """,
-    "two samples of different labels with one name": """
+    "two samples with different labels and the same label name": """
         SELECT min(id) FROM samples GROUP BY label_text HAVING count(DISTINCT label) > 1 LIMIT 1
     """,
     "a result without a sample": """
@@ -140,7 +140,7 @@ _ODD_REFERENCES = {
         AND coalesce(CAST(semantic AS TEXT), 'null') = 'null' LIMIT 1
     """,
     **{
-        f"a text with other fields than its sample ({arm})": f"""
+        f"a text whose fields differ from those of its sample ({arm})": f"""
             SELECT s.id FROM samples s JOIN results r ON r.sample_id = s.id
             WHERE coalesce(CAST(r.{arm} AS TEXT), 'null') <> 'null'
             AND {_ALL_KEYS.format("s.fields")} IS DISTINCT FROM {_ALL_KEYS.format(f"r.{arm}")}
@@ -312,7 +312,7 @@ def _check_row(table: Table, row: dict[str, Any]) -> None:
         found = Evidence.model_validate_json(row["body"])
         _require_zone(found.published_at)
         if found.id != row["id"]:
-            raise ValueError(f"its body is the evidence {found.id!r}")
+            raise ValueError(f"its body contains the evidence {found.id!r}")
     elif table is t.results and row["freshness"] not in (None, "null"):
         _require_zone(Freshness.model_validate_json(row["freshness"]).earliest)
     elif table is t.predictions:

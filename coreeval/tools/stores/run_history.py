@@ -302,9 +302,9 @@ class RunTrain:
                 select(t.samples.c.id).where(t.samples.c.id.in_(some))
             ):
                 raise DatasetError(
-                    f"the benchmark has a sample {taken!r}, which is how a train item is named",
+                    f"the benchmark has a sample {taken!r}, whose id is that of a train item",
                     where="detect.pcr",
-                    hint=f"no id of the benchmark may begin with {TRAIN_PREFIX!r}",
+                    hint=f"no sample id of the benchmark may begin with {TRAIN_PREFIX!r}",
                 )
 
     def item(self, item_id: str) -> TrainItem:

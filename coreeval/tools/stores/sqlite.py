@@ -235,8 +235,7 @@ def _refuse_foreign(connection: Connection, what: str) -> None:
     tables = set(inspect(connection).get_table_names())
     if tables and "schema_version" not in tables:
         raise RunCorrupt(
-            f"this is not {what} but a database of another program, and nothing was written "
-            "into it",
+            f"this is not {what} but a database of another program; nothing was written to it",
             where=str(connection.engine.url.database),
             hint="move it away, or restore the right file from a copy",
         )
@@ -253,7 +252,7 @@ def _version(connection: Connection, what: str, repair: str) -> int:
     found = connection.execute(text("SELECT max(version) FROM schema_version")).scalar()
     if not isinstance(found, int | None):
         raise RunCorrupt(
-            f"{what} has no number as its schema version",
+            f"the schema version of {what} is not a number",
             where=str(connection.engine.url.database),
             hint=repair,
         )

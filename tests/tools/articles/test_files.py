@@ -66,7 +66,7 @@ async def test_bad_lines_are_counted_and_told_once(tmp_path: Path) -> None:
     async with texts_of(tmp_path / "caches", files=[str(file)]) as texts:
         first, second = [await texts.fetch_texts([evidence(URL)]) for _ in range(2)]
     assert first.notes == (
-        f"{file}: 4 of 5 lines left out: 1 not JSON, 1 not an object, 1 no text, 1 no url.",
+        f"{file}: CoreEval skipped 4 of 5 lines: 1 not JSON, 1 not an object, 1 no text, 1 no url.",
     )
     assert second.notes == ()
     assert second.count_sources() == {"file": 1}
@@ -78,7 +78,7 @@ async def test_a_file_whose_name_is_not_utf_8_is_read(tmp_path: Path) -> None:
     write(folder / os.fsdecode(b"K\xf6ln.jsonl"), "{", ROW)
     found = await found_in(tmp_path, folder)
     assert isinstance(only(found), ArticleText)
-    assert found.notes == (rf"{folder}/K\xf6ln.jsonl: 1 of 2 lines left out: 1 not JSON.",)
+    assert found.notes == (rf"{folder}/K\xf6ln.jsonl: CoreEval skipped 1 of 2 lines: 1 not JSON.",)
 
 
 async def test_a_body_of_ten_megabytes_is_cut_and_a_longer_line_refused(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ async def test_a_body_of_ten_megabytes_is_cut_and_a_longer_line_refused(tmp_path
     assert isinstance(result, ArticleText) and result.was_cut
     assert 190_000 < len(result.text) <= 200_000
     assert result.text.endswith(BODY[-1]) or result.text.endswith(".")
-    assert found.notes == (f"{file}: 1 of 2 lines left out: 1 longer than 16 MiB.",)
+    assert found.notes == (f"{file}: CoreEval skipped 1 of 2 lines: 1 longer than 16 MiB.",)
 
 
 async def test_a_damaged_file_gives_what_it_has(tmp_path: Path) -> None:

@@ -182,8 +182,8 @@ def test_an_empty_window_says_what_there_is(source: LocalKnowledge) -> None:
     assert "2026-05-09..2026-06-20" in caught.value.message
     assert caught.value.where.endswith("news")
     assert caught.value.hint == (
-        "with min_precision crawl there would be 1; or in the config, under knowledge:, write "
-        "`window: {start: 2026-06-01, end: 2026-06-21}`"
+        "set knowledge.min_precision: crawl, which finds 1 article; or in the config, under "
+        "knowledge:, write `window: {start: 2026-06-01, end: 2026-06-21}`"
     )
     both = source.suggest_window(Window(start=datetime(2026, 6, 20, tzinfo=UTC), end=late.start))
     assert both is not None and both.end == late.start
@@ -262,7 +262,7 @@ def test_a_store_whose_making_was_stopped_is_not_taken(
             "coreeval.tools.gdelt.sync.sync.StoreLayout.clear_leftovers",
             lambda *_: signal.raise_signal(signal.SIGINT),
         )
-        with pytest.raises(Interrupted, match="stopped while the news"):
+        with pytest.raises(Interrupted, match="stopped while CoreEval was"):
             open_folder(news, tmp_path / "cache")
     assert not [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"]
     with open_local(news, tmp_path / "cache") as opened:
@@ -297,7 +297,7 @@ async def test_what_is_damaged_inside_is_told_when_it_is_read(shared: Path, tmp_
 
 def test_files_without_a_single_article(tmp_path: Path) -> None:
     write(tmp_path / "a.gkg.csv", gkg_line(title=""))
-    with pytest.raises(KnowledgeError, match="holds no articles"):
+    with pytest.raises(KnowledgeError, match="contains no articles"):
         open_local(tmp_path, tmp_path / "cache")
 
 

@@ -112,7 +112,7 @@ async def test_only_a_remote_one_is_kept_on_disk(
         ("None", "failed in find: TypeError"),
         ("1 / 0", "failed in find: ZeroDivisionError"),
         (f"[{LAKE.replace(', tzinfo=UTC', '')}]", "a time without a time zone"),
-        (f"[{LAKE.replace('https://news.example/lake', 'lake')}]", "gives an article the address"),
+        (f"[{LAKE.replace('https://news.example/lake', 'lake')}]", "with the invalid address"),
     ],
 )
 async def test_a_source_that_fails(site: Site, tmp_path: Path, found: str, told: str) -> None:

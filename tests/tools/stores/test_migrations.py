@@ -90,7 +90,7 @@ def test_a_store_that_no_steps_lead_from_is_refused(store: Path) -> None:
     ) as caught:
         open_store(store, GAP, what="a.db")
     assert (
-        "a pre-release version of CoreEval made it: move it away and start again"
+        "a pre-release version of CoreEval created it; move it away and start again"
         in caught.value.hint
     )
     assert _content(store) == ([1], [(1, "one")])

@@ -73,7 +73,7 @@ def test_tables_are_made_once(tmp_path: Path) -> None:
     ("there", "known", "to_do"),
     [
         (SECOND, FIRST, "install a newer CoreEval"),
-        (FIRST, SECOND, "a pre-release version of CoreEval made it"),
+        (FIRST, SECOND, "a pre-release version of CoreEval created it"),
     ],
 )
 def test_a_store_of_another_version_is_refused_and_left_alone(

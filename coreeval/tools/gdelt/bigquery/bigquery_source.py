@@ -183,7 +183,7 @@ def _run_statement(
     if outcome.refused:
         _note_refusal(answer, outcome.refused)
         if outcome.billed:
-            answer.notes.append(f"That request counts as billed {format_cost(outcome.billed)}")
+            answer.notes.append(f"The budget counts that request as {format_cost(outcome.billed)}")
     odd = 0
     for row in outcome.rows:
         try:
@@ -194,8 +194,8 @@ def _run_statement(
             answer.found += [(told_by, sites)] if told_by else []
     if odd:
         answer.notes.append(
-            f"BigQuery: {odd:,} of {len(outcome.rows):,} rows do not have the requested form and "
-            "were left out"
+            f"CoreEval skipped {odd:,} of {len(outcome.rows):,} rows from BigQuery, because their "
+            "format was unexpected"
         )
 
 

@@ -60,7 +60,7 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
         raise ConfigError(
             "BigQuery needs a billing project, but the credentials name none",
             where="knowledge.bigquery.project",
-            hint=f"set one there, or in the environment variable {PROJECT}",
+            hint=f"set knowledge.bigquery.project or the environment variable {PROJECT}",
         )
     session = _Session(
         credentials,
@@ -145,14 +145,14 @@ def is_transient(error: BaseException) -> bool:
 def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRefusal:
     """Convert an error of the client into the corresponding error or refusal."""
     if isinstance(error, api.GoogleAPICallError) and error.code and 300 <= error.code < 400:
-        told = "BigQuery cannot be reached: it redirects, and redirects are not followed"
+        told = "BigQuery cannot be reached: it redirects, and CoreEval does not follow redirects"
         return BigQueryRefusal("unavailable", told)
     if isinstance(error, api.GoogleAPICallError):
         reason, message = _reason_and_message(error)
         return classify_reason(reason, message, project, status=error.code)
     if isinstance(error, auth.GoogleAuthError) and not error.retryable:
         return CredentialError(
-            f"Google refuses the credentials: {_shorten(error)}",
+            f"Google refused the credentials: {_shorten(error)}",
             where="application-default credentials",
             hint="sign in again: gcloud auth application-default login",
         )
@@ -175,7 +175,7 @@ def classify_reason(
         )
     if status == 401 or reason == "authError":
         return CredentialError(
-            f"Google refuses the credentials: {text}",
+            f"Google refused the credentials: {text}",
             where=where,
             hint="sign in again: gcloud auth application-default login",
         )
@@ -189,7 +189,7 @@ def classify_reason(
         return ConfigError(
             f"billing is not set up for this project: {text}",
             where=where,
-            hint="link a billing account, or name another knowledge.bigquery.project",
+            hint="link a billing account, or set another knowledge.bigquery.project",
         )
     if reason == "notFound" and "project" in message.lower():
         return ConfigError(

@@ -203,8 +203,8 @@ class BytesBudget:
                     f"BigQuery would read {format_cost(expected)}, but the run may read only "
                     f"{format_cost(left)} more",
                     where="knowledge.bigquery.max_gb",
-                    hint="raise it, shorten knowledge.window, or leave a table out of"
-                    " knowledge.bigquery.feeds; nothing was billed for this request",
+                    hint="raise this limit, shorten knowledge.window, or remove a table from "
+                    "knowledge.bigquery.feeds; nothing was billed for this request",
                 )
             self._taken += expected
             self._reserved += expected

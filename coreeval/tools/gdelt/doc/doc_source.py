@@ -156,7 +156,7 @@ def _ids(found: Iterable[Sequence[Evidence]]) -> set[str]:
 
 
 NOT_EXACT = (
-    "DOC 2.0 was not queried: it gives no publication times, which knowledge.min_precision: "
+    "DOC 2.0 was not queried: it returns no publication times, which knowledge.min_precision: "
     "exact requires."
 )
 
@@ -176,31 +176,31 @@ def describe_fetch(
             f" ({tally.last_failure}){'' if tally.throttled else alone}."
         )
     if tally.unasked and not tally.requests and alone:
-        yield f"DOC 2.0 was not queried, because it failed before{alone}."
+        yield f"DOC 2.0 was not queried, because earlier requests failed{alone}."
     if tally.unasked:
-        why = "" if tally.gave_up else " in time"
-        yield f"{_count_terms(len(tally.unasked))} not sent to DOC 2.0 for the whole window{why}."
+        why = "" if tally.gave_up else " within the time limit"
+        yield (f"{_count_terms(len(tally.unasked))} not sent to DOC 2.0 for the whole window{why}.")
     yield from _rejection_notes(tally)
     if tally.unusable:
         rows = format_quantity(tally.unusable, "row")
-        yield f"{rows} of DOC 2.0 left out: without a title, an address or a valid time."
+        yield f"CoreEval skipped {rows} of DOC 2.0 without a title, an address or a valid time."
     if tally.cut:
         yield (
-            f"{_count_terms(len(tally.cut))} not searched completely, because DOC 2.0 lists "
-            f"{MOST_ROWS} articles at a time: older ones are missing."
+            f"{_count_terms(len(tally.cut))} not searched completely, because DOC 2.0 returns at "
+            f"most {MOST_ROWS} articles per request: older articles are missing."
         )
 
 
 def _rejection_notes(tally: FetchTally) -> Iterator[str]:
     if tally.only_rejected or tally.gave_up:
-        end = ", all for one reason, and was not queried again" if tally.gave_up else ""
+        end = ", all for the same reason, and was not queried again" if tally.gave_up else ""
         yield f"DOC 2.0 rejected {tally.refusals} of {_count_requests(tally.requests)}{end}."
-    late = "" if tally.gave_up else " in time"
+    late = "" if tally.gave_up else " within the time limit"
     for message, count in tally.together.most_common():
-        what = f"{_count_terms(count)} rejected with others, and not queried alone"
+        what = f"{_count_terms(count)} rejected together with others, and not queried separately"
         yield f"{what}{late}: {message}"
     for message, count in tally.rejected.most_common():
-        yield f"DOC 2.0 rejected {count} of the terms asked for: {message}"
+        yield f"DOC 2.0 rejected {count} of the requested terms: {message}"
 
 
 def less_certain_note(count: int, precision: Precision) -> str:
@@ -211,15 +211,16 @@ def less_certain_note(count: int, precision: Precision) -> str:
         else (f"{count:,} matching articles of DOC 2.0 were")
     )
     return (
-        f"{articles} left out: it gives only the time when GDELT saw a page, but "
-        f"knowledge.min_precision: {precision} requires a more precise one."
+        f"{articles} skipped: DOC 2.0 returns only the time when GDELT saw a page, but "
+        f"knowledge.min_precision: {precision} requires a more precise time."
     )
 
 
 def _pause_note(shut_until: float | None) -> str:
     if shut_until is None:
         return ""
-    return f"; it is not queried until {datetime.fromtimestamp(shut_until, tz=UTC):%H:%M:%S} UTC"
+    moment = datetime.fromtimestamp(shut_until, tz=UTC)
+    return f"; it will not be queried before {moment:%H:%M:%S} UTC"
 
 
 def _count_requests(count: int) -> str:

@@ -158,7 +158,7 @@ class RequestThrottle:
             raise KnowledgeError(
                 f"the time of the last request to DOC 2.0 cannot be stored: {error}",
                 where=str(self.file),
-                hint="make this file's folder writable; processes use it to coordinate requests",
+                hint="make this file's folder writable; CoreEval coordinates its requests there",
             ) from error
 
     def _read(self) -> ThrottleRecord:

@@ -206,7 +206,7 @@ def require_gdeltdoc() -> None:
         "doc",
         "the doc backend",
         where="knowledge.backends",
-        otherwise="leave doc out of the backends",
+        otherwise="remove doc from the list",
         error=KnowledgeError,
     ):
         import gdeltdoc  # type: ignore[import-untyped] # noqa: F401 - it takes a second

@@ -229,7 +229,7 @@ def _refusal(text: str, folded: str) -> DocAnswer:
     if text.startswith("{"):
         return ServiceFailure("truncated JSON")
     if text.startswith("<") or "<html" in folded:
-        return ServiceFailure("a page of HTML")
+        return ServiceFailure("an HTML page")
     known = any(refusal in folded for refusal in REJECTED)
     if known or (len(text) <= LONGEST_REFUSAL and text[0].isupper()):
         return Rejection(" ".join(text.split())[:LONGEST_REFUSAL])

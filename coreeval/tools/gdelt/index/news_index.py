@@ -207,7 +207,7 @@ class NewsIndex:
             raise KnowledgeError(
                 "no article in the news store is searchable yet"
                 if self.unsearchable
-                else "the news store holds no articles",
+                else "the news store contains no articles",
                 where=str(store),
                 hint=FINISH if self.unsearchable else _NO_ROWS,
             )
@@ -233,8 +233,8 @@ class NewsIndex:
             raise KnowledgeError(
                 f"part of the news store is damaged or was made by another version: {error}",
                 where=str(self._store),
-                hint="`coreeval gdelt sync` rebuilds it from the stored news; if knowledge.path "
-                "is a folder of files, delete this store",
+                hint="run `coreeval gdelt sync` to rebuild it from the stored news; if "
+                "knowledge.path is a folder of files, delete this store",
             ) from error
 
     def close(self) -> None:

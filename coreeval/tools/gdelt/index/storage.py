@@ -73,7 +73,7 @@ def open_arrays(path: Path, *, checked: bool = False) -> Arrays:
     placed, first = json.loads(header), _align(start + size)
     ends = [at + count * np.dtype(kind).itemsize for kind, at, count, _ in placed.values()]
     if len(data) != first + _align(max(ends, default=0)):
-        raise ValueError(f"{path.name} is cut short")
+        raise ValueError(f"{path.name} is truncated")
     arrays = {
         name: np.frombuffer(data, kind, count, first + at)
         for name, (kind, at, count, _) in placed.items()
@@ -130,11 +130,11 @@ class RecordFile:
         blocks = int.from_bytes(self._bytes[index:], "little", signed=True) if index >= 0 else -1
         start = index - 16 * blocks
         if not 0 <= start <= index:
-            raise ValueError(f"{path.name} is cut short")
+            raise ValueError(f"{path.name} is truncated")
         both = np.frombuffer(self._bytes[start:index], "<i8")
         self._ends, self._sizes = both[:blocks], both[blocks:]
         if start != (self._ends[-1] if blocks else 0):
-            raise ValueError(f"{path.name} is cut short")
+            raise ValueError(f"{path.name} is truncated")
 
     def __enter__(self) -> Self:
         return self

@@ -23,7 +23,10 @@ from coreeval.tools.formatting import format_quantity, plural
 from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
-FINISH = "run the same `coreeval gdelt sync` again, unless one is running: it makes them searchable"
+FINISH = (
+    "unless a sync is running, run the same `coreeval gdelt sync` again to make the articles "
+    "searchable"
+)
 """Advice for news that a stopped or killed sync had already read."""
 
 
@@ -114,9 +117,10 @@ class StoreLayout:
         """
         if not self.ledger.is_file():
             raise KnowledgeError(
-                "no news store found here",
+                "this folder contains no news store",
                 where=str(self.root),
-                hint="make one with: coreeval gdelt sync --days 7, or name one with --store DIR",
+                hint="create one with: coreeval gdelt sync --days 7, or choose an existing one "
+                "with --store DIR",
             )
         refuse_special_files(self.root)
 
@@ -224,7 +228,7 @@ def _prepare_tables(store: Path, database: sqlite3.Connection, *, create: bool) 
     there = {name for (name,) in listed}
     if not there >= _OF_INTAKE:
         raise KnowledgeError(
-            "this news store was created, but is still empty",
+            "this news store was created but is still empty",
             where=str(store),
             hint="run the same `coreeval gdelt sync` again to build the store",
         )

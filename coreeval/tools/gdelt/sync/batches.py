@@ -40,7 +40,7 @@ def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[
         raise UsageError(
             f"the window starts in the future: {start:%Y-%m-%d %H:%M}",
             where="--since",
-            hint=f"it is {now:%Y-%m-%d %H:%M} UTC; GDELT only has news crawled before that",
+            hint=f"choose a time before the current one, {now:%Y-%m-%d %H:%M} UTC",
         )
     if end is not None and end <= start:
         raise UsageError(
@@ -50,7 +50,9 @@ def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[
         )
     if end is not None and end <= FIRST_BATCH:
         raise UsageError(
-            f"GDELT 2 begins on {FIRST_BATCH:%Y-%m-%d}", where="--until", hint="move the window"
+            f"GDELT 2 begins on {FIRST_BATCH:%Y-%m-%d}",
+            where="--until",
+            hint="choose a later window",
         )
     return max(start, FIRST_BATCH), min(end or now, now)
 

@@ -107,7 +107,7 @@ def check_address(url: str, *, what: str, where: str, hint: str) -> None:
         raise UsageError(
             f"the address of {what} must not contain a password or a query",
             where=where,
-            hint=f"use {what} that requires none; other users can see a command line",
+            hint=f"use {what} that requires neither; other users can see a command line",
         )
     local = scheme == "http" and host in _LOOPBACK
     if not host or not (scheme == "https" or local):

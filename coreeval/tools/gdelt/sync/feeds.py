@@ -35,7 +35,7 @@ HOLES = (
     Hole(
         start=datetime(2025, 6, 14, 18, tzinfo=UTC),
         end=datetime(2025, 7, 2, 2, tzinfo=UTC),
-        reason="GDELT published no GKG, Events and Mentions files in these days",
+        reason="GDELT published no GKG, Events or Mentions files on these days",
         feeds=("gkg", "gkg_translated", "events", "mentions"),
     ),
 )
@@ -140,9 +140,9 @@ def parse_feeds(names: str) -> tuple[Feed, ...]:
     unknown = sorted(wanted - set(MIRRORED))
     if unknown or not wanted:
         raise UsageError(
-            f"unknown feed {unknown[0]!r}" if unknown else "no feed is named",
+            f"unknown feed {unknown[0]!r}" if unknown else "no feed is listed",
             where="--feeds",
-            hint=f"available feeds: {', '.join(MIRRORED)}; separate several with commas",
+            hint=f"available feeds: {', '.join(MIRRORED)}; separate them with commas",
         )
     return tuple(feed for feed in MIRRORED if feed in wanted)
 

@@ -58,7 +58,7 @@ def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[l
         lines[0] = left + lines[0]
         left = lines.pop()
         if len(left) > LONGEST_LINE:
-            raise FileDamage(f"a line of more than {LONGEST_LINE >> 20} MB")
+            raise FileDamage(f"it has a line of more than {LONGEST_LINE >> 20} MB")
         if lines:
             yield lines
     if left:
@@ -80,7 +80,7 @@ def _limit(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
         for piece in pieces:
             total += len(piece)
             if total > most:
-                raise FileTooLarge(f"more than {most >> 20} MB when unpacked")
+                raise FileTooLarge(f"it has more than {most >> 20} MB when unpacked")
             yield piece
     except TROUBLE as error:
         raise FileDamage(str(error) or type(error).__name__) from error
@@ -108,7 +108,7 @@ def _iter_members(raw: IO[bytes], one_entry: bool) -> Iterator[bytes]:
     with zipfile.ZipFile(raw) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
     if one_entry and len(members) != 1:
-        raise zipfile.BadZipFile(f"an archive with {len(members)} files instead of one")
+        raise zipfile.BadZipFile(f"the archive has {len(members)} files instead of one")
     piece = b"\n"
     for member in members:
         if not piece.endswith(b"\n"):

@@ -87,7 +87,7 @@ def check_contact(contact: str | None) -> str:
         else "the current_events feed needs a contact"
     )
     raise UsageError(
-        f"{told}: Wikimedia requires each program to give a contact address",
+        f"{told}: Wikimedia requires every program to state a contact address",
         where="--contact",
         hint=f"set your email or web address with --contact or {CONTACT_VARIABLE}",
     )
@@ -99,7 +99,8 @@ def normalise_api_url(url: str) -> str:
     Raises:
         UsageError: it is not https; plain http is only for a server on this machine.
     """
-    check_address(url, what="the API of a wiki", where="--wiki", hint=f"it is like {API}")
+    hint = f"use an address such as {API}"
+    check_address(url, what="the API of a wiki", where="--wiki", hint=hint)
     return url
 
 
@@ -121,7 +122,7 @@ def open_client(contact: str) -> BoundedClient:
         raise RunError(
             "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a proxy address",
             where="environment variables",
-            hint="name an http:// proxy, or unset them",
+            hint="set them to an http:// proxy, or unset them",
         ) from None
 
 
@@ -201,7 +202,7 @@ def _requested_wait(header: str | None) -> float | None:
     """
     wait_s = parse_retry_after(header)
     if wait_s is not None and wait_s > LONGEST_WAIT_S:
-        raise FetchFailed(f"the service asks to wait for {wait_s:,.0f} s")
+        raise FetchFailed(f"the service requires a pause of {wait_s:,.0f} s")
     return wait_s
 
 

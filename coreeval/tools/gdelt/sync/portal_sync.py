@@ -103,7 +103,7 @@ class PortalPages:
         self.troubles.in_a_row += 1
         if self.troubles.in_a_row >= HOPELESS:
             raise RunError(
-                f"the pages of current events cannot be fetched: {error}",
+                f"the Current events pages cannot be fetched: {error}",
                 where=self.access.url,
                 hint="check the network and the proxy, or wait if the service is busy, then run "
                 "the same command again to continue",

@@ -113,9 +113,9 @@ def _ask_process(process: Popen[bytes], offer: Offer) -> Reading | Exception:
         answer: Reading | Exception = pickle.load(process.stdout)
     except (BrokenPipeError, EOFError, pickle.UnpicklingError):
         raise RunError(
-            f"a process that reads files died: {describe_ending(process.wait())}",
+            f"a process that reads files ended early: {describe_ending(process.wait())}",
             where=offer.name,
-            hint="usually, memory ran out; run the same command again to continue",
+            hint="the usual cause is too little memory; run the same command again to continue",
         ) from None
     return answer
 

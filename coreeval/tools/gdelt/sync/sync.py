@@ -204,7 +204,7 @@ def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> S
         raise KnowledgeError(
             "the news folder does not exist",
             where=str(source),
-            hint=f"point --from at a folder of {UNDERSTOOD}, Events or Mentions",
+            hint=f"set --from to a folder of {UNDERSTOOD}, Events or Mentions",
         )
 
     def work(at: _Work) -> SyncResult:
@@ -292,7 +292,7 @@ def _lock_store(layout: StoreLayout) -> Iterator[None]:
     taken = RunLocked(
         "another sync of this store is running",
         where=str(layout.root),
-        hint="wait for it; the store stays readable",
+        hint="wait until that sync ends; the store stays readable meanwhile",
     )
     with hold_lock(layout.lock, taken):
         yield
@@ -343,9 +343,9 @@ def _require_news(source: Path, counts: IntakeCounts) -> None:
     if counts.files or counts.known:
         return
     left_out = list_first([f"{name} ({why})" for name, why in counts.ignored.items()], 5)
-    found = f"found {left_out}" if left_out else "it contains no files"
+    found = f"found {left_out}" if left_out else "the folder contains no files"
     raise KnowledgeError(
-        "it contains no GDELT files",
+        "there are no GDELT files at this path",
         where=str(source),
-        hint=f"{found}; supported: {UNDERSTOOD}, Events and Mentions, plain, .gz or .zip",
+        hint=f"{found}; supported files: {UNDERSTOOD}, Events and Mentions (plain, .gz or .zip)",
     )

@@ -154,7 +154,7 @@ async def test_a_refused_block_is_taken_apart(tmp_path: Path) -> None:
     server.faults = lambda at: common if "Whosoever" in server.asked[at]["query"] else None
     found = await asked(server, tmp_path, BOARD, NOBODY)
     assert found.by_query["board"] and found.reasons == {"nobody": "rejected"}
-    assert found.notes[0].startswith("DOC 2.0 rejected 1 of the terms asked for: One or more of")
+    assert found.notes[0].startswith("DOC 2.0 rejected 1 of the requested terms: One or more of")
 
 
 async def test_bytes_that_are_no_utf_8_and_bad_escapes_lose_one_title_at_most(
@@ -219,7 +219,7 @@ async def test_a_list_that_is_always_full_is_not_asked_for_without_end(tmp_path:
     server = DocServer(rows)
     found = await asked(server, tmp_path, BOARD)
     assert found.reasons == {"board": "no_news"} and len(server.asked) == 4
-    assert "1 term was not searched completely, because DOC 2.0 lists" in found.notes[0]
+    assert "1 term was not searched completely, because DOC 2.0 returns" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ async def test_a_better_publication_time_can_be_asked_for(tmp_path: Path) -> Non
         source = opened(server, tmp_path, min_precision="cluster")
         found = await source.fetch([BOARD], JUNE, 5)
     assert [item.title for item in found.by_query["board"]] == [FERRIES["title"]]
-    assert found.notes[0].startswith("1 matching article of DOC 2.0 was left out")
+    assert found.notes[0].startswith("1 matching article of DOC 2.0 was skipped")
 
 
 async def test_articles_without_a_date_do_not_stop_the_search_for_dated_ones(
@@ -301,10 +301,10 @@ def test_a_fetch_ends_when_the_service_is_down_for_its_whole_duration(
         found = await virtual(tmp_path, wire).fetch([BOARD, NOBODY], JUNE, 5)
         assert found.reasons == {"board": reason, "nobody": reason}
         assert wire.times == times and now() <= 600
-        assert "; it is not queried until 00:" in found.notes[0]
+        assert "; it will not be queried before 00:" in found.notes[0]
         again = await virtual(tmp_path, wire, deadline_s=100).fetch([BOARD], JUNE, 5)
         assert again.reasons == {"board": reason} and wire.times == times
-        assert again.notes[0].startswith("DOC 2.0 was not queried, because it failed before; it is")
+        assert again.notes[0].startswith("DOC 2.0 was not queried, because earlier requests failed")
 
     in_virtual_time(work())
 
@@ -320,7 +320,7 @@ def test_many_queries_do_not_outlast_the_deadline(tmp_path: Path) -> None:
         found = await virtual(tmp_path, wire).fetch(queries, JUNE, 5)
         assert now() <= 600 and len(wire.times) == 14
         assert set(found.reasons.values()) == {"throttled"}
-        assert "terms were not sent to DOC 2.0 for the whole window in time" in found.notes[0]
+        assert "terms were not sent to DOC 2.0 for the whole window within" in found.notes[0]
 
     in_virtual_time(work())
 
@@ -333,7 +333,7 @@ def test_rows_that_are_no_articles_are_counted(tmp_path: Path) -> None:
 
     found = in_virtual_time(virtual(tmp_path, ScriptedWire(listing)).fetch([BOARD], JUNE, 5))
     assert [one.title for one in found.by_query["board"]] == [FERRIES["title"]]
-    note = "2 rows of DOC 2.0 left out: without a title, an address or a valid time."
+    note = "CoreEval skipped 2 rows of DOC 2.0 without a title, an address or a valid time."
     assert note in found.notes
 
 
@@ -391,8 +391,8 @@ def test_an_endpoint_that_rejects_everything_is_soon_asked_no_more(
     assert len(wire.asked) == (10 if others == "nothing" else 11)
     assert set(found.reasons.values()) == {"rejected"} and len(found.reasons) == len(many)
     requests = f"DOC 2.0 rejected 10 of {len(wire.asked)} requests"
-    assert f"{requests}, all for one reason, and was not queried again." in found.notes
-    assert not any("in time" in note for note in found.notes)
+    assert f"{requests}, all for the same reason, and was not queried again." in found.notes
+    assert not any("time limit" in note for note in found.notes)
 
 
 def test_an_endpoint_that_rejects_for_many_reasons_is_asked_on(tmp_path: Path) -> None:

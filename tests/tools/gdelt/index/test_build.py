@@ -223,7 +223,7 @@ def test_a_damaged_part_is_made_again(store: Path, file: str) -> None:
     whole = held(store)
     damaged = part_folder(store, 2) / file
     damaged.write_bytes(damaged.read_bytes()[:-9])
-    with pytest.raises(KnowledgeError, match="cut short") as caught:
+    with pytest.raises(KnowledgeError, match="truncated") as caught:
         NewsIndex(store)
     assert "coreeval gdelt sync" in caught.value.hint
     assert compact(store) == CompactionResult(parts=1, rows=1)

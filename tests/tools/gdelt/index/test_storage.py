@@ -164,5 +164,5 @@ def test_a_short_file_is_refused(tmp_path: Path) -> None:
     whole = (tmp_path / "x").read_bytes()
     for size in (1, 7, 8, len(whole) // 2, len(whole) - 1):
         (tmp_path / "y").write_bytes(whole[:size])
-        with pytest.raises(ValueError, match="cut short"):
+        with pytest.raises(ValueError, match="truncated"):
             RecordFile(tmp_path / "y")

@@ -159,7 +159,7 @@ def test_a_process_that_dies_loses_nothing(
     for at in quarters(NOW - timedelta(hours=9), 20):
         (news / f"{stamp(at)}.gkg.csv.zip").write_bytes(gkg_zip(at))
     store = tmp_path / "store"
-    with pytest.raises(RunError, match=r"reads files died: signal 9[\s\S]*to continue") as died:
+    with pytest.raises(RunError, match=r"files ended early: signal 9[\s\S]*to continue") as died:
         sync_folder(store, news, around=Around(now=noon, watch=watch))
     assert (news / died.value.where).exists()
     sync_folder(store, news, around=Around(now=noon))

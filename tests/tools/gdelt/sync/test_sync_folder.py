@@ -264,7 +264,7 @@ def test_many_files_are_committed_some_at_a_time(
 
 def test_no_news_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(KnowledgeError, match=r"it contains no GDELT files[\s\S]*contains no files"):
+    with pytest.raises(KnowledgeError, match=r"no GDELT files at this[\s\S]*contains no files"):
         synced(tmp_path / "store", tmp_path / "empty")
     (tmp_path / "empty" / "a.txt").write_text("x")
     with pytest.raises(KnowledgeError, match=r"a\.txt \(contains no news\)"):
