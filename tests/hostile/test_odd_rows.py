@@ -27,7 +27,7 @@ ODD_ROWS = {
     "UPDATE results SET outcome = 'won'": "outcome",
     "UPDATE results SET attempts = 'two'": "attempts",
     "UPDATE results SET updated = 'null' WHERE outcome = 'accepted'": "without a text",
-    """UPDATE results SET updated = '{"words": "a"}' WHERE updated <> 'null'""": "whose fields differ",
+    """UPDATE results SET updated = '{"words": "a"}' WHERE updated <> 'null'""": "fields differ",
     """UPDATE results SET freshness = '{"precision": []}'""": "freshness",
     """UPDATE results SET freshness = '{"earliest": "2026-11-02T00:00:00", "precision": "exact",
        "after_cutoff": {}}'""": "time zone",
@@ -174,7 +174,7 @@ def test_an_odd_item_is_one_message(tmp_path: Path, kind: TaskKind) -> None:
 
 def test_a_schema_version_that_is_no_number_is_one_message(run: Path) -> None:
     change(run, "UPDATE schema_version SET version = X'fffe'")
-    with pytest.raises(RunCorrupt, match="the schema version of .* is not a number"):
+    with pytest.raises(RunCorrupt, match=r"the schema version of .* is not a number"):
         RunStore.open(run / "run.db", now=utc_now)
 
 

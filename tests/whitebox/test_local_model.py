@@ -325,7 +325,7 @@ def test_the_revision_names_every_file_that_decides_an_answer(own: Path, name: s
 def test_an_index_leads_nowhere_else(own: Path, named: str) -> None:
     (own / "w.bin").write_bytes(b"pickle")
     (own / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": named}}))
-    with pytest.raises(UsageError, match="the index names .*, which is not in the folder"):
+    with pytest.raises(UsageError, match=r"the index names .*, which is not in the folder"):
         find_weights(f"hf:{own}")
 
 
