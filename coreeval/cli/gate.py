@@ -70,7 +70,10 @@ def gate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a release against limits, for CI; if a gate is not met, the exit code is 4."""
+    """Check a release against limits, for CI.
+
+    If a gate is not met, the exit code is 4.
+    """
     from coreeval.api.gates import gate as check
     from coreeval.releases.gates.check import write_junit
     from coreeval.tools.clock import utc_now

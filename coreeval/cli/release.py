@@ -192,7 +192,10 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that no byte of a release has changed; if one has, the exit code is 1."""
+    """Check that no byte of a release has changed.
+
+    If a byte has changed, the exit code is 1.
+    """
     from coreeval.api.verification import verify as check
 
     found = check(folder, chain=chain, digest=digest)

@@ -368,5 +368,5 @@ def test_a_failure_is_shown_as_the_first_sample_has_it(tmp_path: Path) -> None:
         change = "UPDATE results SET outcome = 'failed', reason = ?, cause = ? WHERE outcome = ?"
         store.execute(change, (reason, cause_of("failed", reason), "unsafe"))
     told, again = summarize_failures(run)
-    assert told == f"failed:  1 cause: {reason.strip()}"
+    assert told == f"failed:  1 sample; cause: {reason.strip()}"
     assert again.startswith("again:   coreeval retry")
