@@ -84,7 +84,7 @@ def test_validate_and_estimate_say_what_would_be_kept(shell: Shell, release: Rel
     estimated = shell("estimate", config, *FIVE, *follow, "--json").document
     assert (estimated["samples"], estimated["to_pay"]) == (5, 4)
     words = shell("estimate", config, *FIVE, *follow).out
-    assert "1 is kept from a release" in words
+    assert "1 sample is kept from a release" in words
     assert words.rstrip().endswith(f"--from {release.path}")
 
 
