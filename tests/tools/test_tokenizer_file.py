@@ -47,7 +47,7 @@ def template(tokens: int, *, processors: int = 1, pieces: int = 1) -> dict[str, 
     ],
 )
 def test_steps_that_swell_texts_are_told(tokenizer: dict[str, object]) -> None:
-    assert find_swelling(tokenizer) == "expands one character to more than 1,000"
+    assert find_swelling(tokenizer) == "expands one character to more than 1,000 characters"
 
 
 @pytest.mark.parametrize(
