@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from coreeval.tools.formatting import format_quantity, format_rate, format_span
+from coreeval.tools.formatting import format_duration, format_quantity, format_rate, format_span
 from coreeval.tools.terminal import one_line
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
         yield f"{pulse.sent} in flight"
     if pulse.roles:
         slowest = pulse.roles[0]
-        yield f"slowest: {slowest.role} {slowest.mean_s:.2g} s"
+        yield f"slowest: {slowest.role} {format_duration(slowest.mean_s)}"
 
 
 def spend_parts(spend: "Spend") -> Iterator[str]:

@@ -67,9 +67,13 @@ def check_summary(item: WrittenItem) -> Iterator[Defect]:
     words, before = count_units(new), count_units(old)
     if not (1 - _LENGTH) * before <= words <= (1 + _LENGTH) * before + 4:
         yield form_defect("summary_length", f"the summary has {words} words; {before} before")
-    if count_units(document) < _FEWEST_RATIO * words:
+    length = count_units(document)
+    if length < _FEWEST_RATIO * words:
         yield label_defect(
-            "document_length", "the news is hardly longer than its summary", replan=True
+            "document_length",
+            f"the news has {length} words, less than three times the summary's {words}: write a "
+            "summary of fewer words, or choose an event with longer reports",
+            replan=True,
         )
     if len(split_sentences(document)) <= len(split_sentences(new)):
         yield label_defect("document_length", "the news has no more sentences", replan=True)
