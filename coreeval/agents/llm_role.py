@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from coreeval.agents.edits import length_limits
 from coreeval.agents.events import bundle_reports
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.voice import voice_hints
 from coreeval.agents.text.words import count_words, normalise
@@ -28,8 +29,9 @@ from coreeval.schema import (
 SHOWN_SNIPPET = 2000
 """The most characters of a snippet or of the passages of an article that are shown to a model."""
 _STATEMENTS = 3
-_STATEMENTS_OF_PREMISE = 6
-"""The most statements into which the news is split, for the long premises of a pair (pilot §6)."""
+_STATEMENTS_OF_LONG_TEXT = 6
+"""The most statements into which the news is split, for a pair's premise, a context or a summary
+(pilot §6)."""
 
 
 class FirstDraft(Value):
@@ -90,7 +92,9 @@ def _fixed(task: Task, role: RoleName) -> dict[str, str]:
         "question": told(task.question),
         "labels": "\n".join(f"- {label.name}: {told(label.meaning)}" for label in task.labels),
         "run": str(thresholds_of(task).headline_run + 1),
-        "most": str(_STATEMENTS_OF_PREMISE if task.factual_fields else _STATEMENTS),
+        "most": str(
+            _STATEMENTS_OF_LONG_TEXT if item_kind(task).rests_on_many(task) else _STATEMENTS
+        ),
         "unchecked": ", ".join(unchecked_fields(task)) or "none here",
     }
 

@@ -8,7 +8,8 @@ from coreeval.agents.llm_role import unchecked_fields
 from coreeval.agents.replacer import LLMReplacer, LLMReplacerComposer
 from coreeval.agents.roles import PlanWithText
 from coreeval.models import InvalidAnswer
-from coreeval.schema import Defect, Extraction, Triple
+from coreeval.schema import Defect, Extraction, Sample, Task, Triple
+from tests.agents.kinds.items import CLOSED, OPEN, SUMMARIES
 from tests.agents.llm.conftest import Script
 from tests.agents.llm.support import EMOTION, PAIR, PROMPTS, RTE, TWEET, news
 
@@ -136,6 +137,20 @@ async def test_premises_take_more_statements(script: Script) -> None:
         client = script(answer(decision="none_fits", replacements=[], claims=claims))
         await LLMReplacer(task, client, PROMPTS)(TWEET, Extraction(), NEWS)
         assert most in client.system
+
+
+@pytest.mark.parametrize(
+    ("task", "most"), [(OPEN, "at most 6 "), (SUMMARIES, "at most 6 "), (CLOSED, "at most 3 ")]
+)
+async def test_contexts_and_summaries_take_more_statements(
+    script: Script, task: Task, most: str
+) -> None:
+    sample = Sample(
+        id="s", split="test", fields=dict.fromkeys(task.fields, "Old."), label=0, label_text="text"
+    )
+    client = script(answer(decision="none_fits", statements=[], replacements=[]))
+    await LLMReplacer(task, client, PROMPTS)(sample, Extraction(), NEWS)
+    assert most in client.system
 
 
 async def test_a_hypothesis_has_a_place_of_its_own_in_the_plan(script: Script) -> None:
