@@ -99,7 +99,7 @@ def _select_sample(found: Diff, sample: str) -> Diff:
     those = tuple(one for one in found.changed if one.id == sample)
     if not those:
         raise UsageError(
-            f"the sample {sample!r} does not differ, or is on neither side",
+            f"the sample {sample!r} does not differ, or neither side contains it",
             where="--sample",
             hint="omit --sample to see which samples differ",
         )

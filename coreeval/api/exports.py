@@ -50,7 +50,7 @@ ExportFormat = Literal["hf", "lm-eval", "inspect", "junit", "csv", "spreadsheet"
 
 
 def export(source: SideLike, *, to: ExportFormat | str, out: Path | str) -> Export:
-    """Write a run or a release for another tool.
+    """Export a run or a release for use in another tool.
 
     Args:
         source: A finished run or a release: a directory, a run's id or name, `latest`, or a `Run`

@@ -124,7 +124,7 @@ def overlap(
     embeddings: str | None = None,
     paraphrase_threshold: float = PARAPHRASE,
 ) -> OverlapResult:
-    """Find items that two benchmarks share: identical, similar, or inside a longer text.
+    """Find items that two benchmarks share: identical, similar, or contained in a longer text.
 
     This is `coreeval detect overlap`, also for texts in memory.
 
@@ -135,9 +135,9 @@ def overlap(
         fields: The columns or fields to compare; by default, the `text` column of rows, or the
             fields of the benchmark's task.
         task: Built-in task or task file that defines the fields of a benchmark.
-        threshold: The lowest resemblance of a near hit, from 0.2 to 0.99.
+        threshold: The lowest resemblance of the two texts of a near hit, from 0.2 to 0.99.
         embeddings: minilm, minilm:PATH or provider:name, to search for paraphrases too.
-        paraphrase_threshold: The lowest cosine similarity of paraphrases.
+        paraphrase_threshold: The lowest cosine similarity at which two texts count as paraphrases.
 
     Raises:
         UsageError: an argument cannot be used.

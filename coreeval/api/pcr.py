@@ -211,8 +211,8 @@ def pcr(
         test_split: The split that the model must not have seen.
         alpha: Constant that keeps the ratio finite.
         scale: Transformation of the ratio.
-        threshold: The lowest cosine similarity of two answers with the same meaning, for cosine
-            consistency.
+        threshold: The lowest cosine similarity at which two answers count as having the same
+            meaning, for cosine consistency.
         embeddings: minilm, minilm:PATH or provider:name, for cosine consistency.
         margin: The largest difference to treat as zero; None for 0.03 on the tanh scale.
         interval: Type of bootstrap interval.

@@ -171,7 +171,7 @@ def try_prompt(
         models: Models to test, as `provider:name`; by default the config's.
         prompts: Folders of prompts to compare; by default the config's.
         run: A run whose last attempts provide the role's inputs.
-        judge: Whether to send a composed text to both judges.
+        judge: Whether to send each composed text to both judges.
         trust_endpoints: Send keys and texts to the config's endpoints without confirmation, and
             remember this choice.
 

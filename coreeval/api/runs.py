@@ -90,7 +90,7 @@ class Run(Result, RunSummary):
         Args:
             outcomes: Only samples with one of these outcomes; by default all that have ended.
             label: Only samples with this label.
-            text: Only samples with this text in the id, in a text or in the reason.
+            text: Only samples with this text in the id, in a text or in the reason for the outcome.
 
         Returns:
             A row for each sample: `sample, label, outcome, reason, attempts, calls, usd, seconds`,
@@ -160,7 +160,7 @@ class Run(Result, RunSummary):
     def _no_report(self) -> RunStateError:
         name = "evaluate" if self.is_complete else "resume"
         return RunStateError(
-            "the run has no report that can be read",
+            "the run has no readable report",
             where=str(self.run_dir),
             hint=command(name, self.run_dir),
         )
@@ -272,7 +272,7 @@ def delete_run_after(run: Path, confirm: Callable[[], None]) -> tuple[Path, ...]
     running = RunLocked(
         "the run is still in progress",
         where=str(run),
-        hint="wait for its end, or stop it with Ctrl-C in its terminal",
+        hint="wait until it ends, or stop it with Ctrl-C in its terminal",
     )
     with hold_lock(folder / "run.lock", running):
         confirm()

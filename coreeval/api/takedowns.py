@@ -34,7 +34,7 @@ def take_down(
     Args:
         name: The name of the person who asks to be forgotten.
         aliases: Other names of the person.
-        paths: Other places to search: sheets, runs, news stores or folders of them.
+        paths: Other places to search: sheets, runs, news stores, or folders that contain them.
         listed: The takedown list to add the person to; by default `takedown.txt` in the workspace.
         dry_run: Whether to search without changing anything.
         workspace: The workspace, or the folder that has a `.coreeval`; by default the current one.

@@ -47,8 +47,8 @@ def export_lines(made: "SheetExport", place: Path) -> Iterator[str]:
     yield one_line(f"  labels: {labels}")
     if made.arms.get("updated", 0) < key.asked:
         yield (
-            f"  {key.asked} texts per arm were requested, but each sample is shown in one arm "
-            f"only, and the number of accepted samples is {made.pool}"
+            f"  {key.asked} texts per arm were requested, but only {made.pool} samples were "
+            "accepted, and each of them is shown in one arm only"
         )
     yield f"for raters: {brief(made.files[0].parent)} (one sheet each, and the guideline)"
     yield f"keep:       {brief(made.key_file)} (the arm of each text; not for raters)"
@@ -141,7 +141,8 @@ def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
 
 
 annotate = typer.Typer(
-    name="annotate", help="Collect human ratings of the texts; raters do not see the arm."
+    name="annotate",
+    help="Collect human ratings of texts; raters are not told the arms.",
 )
 OriginalsOption = Annotated[
     Path | None,
@@ -204,7 +205,8 @@ def score(
         list[Path],
         typer.Argument(
             metavar="DIR|FILES...",
-            help="The folder that export wrote, or completed sheets (CSV, XLSX, or the CSV "
+            help="The folder that `annotate export` wrote, or completed sheets (CSV, XLSX, or the "
+            "CSV "
             "that a page saved).",
             exists=True,
             show_default=False,

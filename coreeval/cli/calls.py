@@ -239,9 +239,8 @@ def gc_lines(document: Document) -> Iterator[str]:
     if kept := document["open_batches_kept"]:
         batches = format_quantity(kept, "open batch", "open batches")
         yield (
-            f"kept: {batches} of runs that are not in the workspace: "
-            "their providers may still answer and bill them; use --open-batches to delete them "
-            "too"
+            f"kept: {batches} from runs outside the workspace, because the providers may still "
+            "answer and bill them; to delete these too, use --open-batches"
         )
 
 

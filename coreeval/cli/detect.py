@@ -104,8 +104,8 @@ def pcr(
         typer.Option(
             "--reference",
             metavar="[NAME=]FILE",
-            help="Pairs of a reference model that has seen neither split; repeatable, at least "
-            "two files.",
+            help="Pairs of answers from a reference model that has seen neither split; "
+            "repeatable, at least two files.",
         ),
     ] = None,
     exchangeable_splits: Annotated[
@@ -133,7 +133,9 @@ def pcr(
     threshold: Annotated[
         float,
         typer.Option(
-            min=0.0, max=1.0, help="Minimum cosine similarity of two answers with the same meaning."
+            min=0.0,
+            max=1.0,
+            help="Minimum cosine similarity at which two answers count as having the same meaning.",
         ),
     ] = 0.95,
     embeddings: Annotated[
@@ -184,7 +186,11 @@ def pcr(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Folder for the targets' pairs."),
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            help="Folder to which the targets' pairs of answers are written.",
+        ),
     ] = None,
     dry_run: DryRunOption = False,
     budget: BudgetOption = None,
@@ -193,7 +199,7 @@ def pcr(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the performance consistency ratio (PCR) of training and test items (CAP paper)."""
+    """Compare the performance consistency ratio (PCR) on training and test items (CAP paper)."""
     from coreeval.evaluation.pcr.study import PcrSettings
     from coreeval.evaluation.pcr.verdicts import PcrOptions
 

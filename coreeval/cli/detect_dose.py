@@ -47,7 +47,8 @@ def dose(
         ),
     ] = None,
     untrained: Annotated[
-        bool, typer.Option("--untrained", help="Train nothing: rank with the original model.")
+        bool,
+        typer.Option("--untrained", help="Train nothing; rank the values with the original model."),
     ] = False,
     seeds: SeedsOption = 3,
     dates: Annotated[
@@ -77,7 +78,10 @@ def dose(
     dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model repeatedly on the values of a series, then test how it ranks the values."""
+    """Train a model on the values of a series, then test how well it ranks the true values.
+
+    A dose is the number of times that each value is repeated in the training texts.
+    """
     from coreeval.evaluation.pictures import require_picture
     from coreeval.evaluation.whitebox.settings import TrainingSettings
     from coreeval.graph.dose import DoseRequest, plan_doses, require_doses

@@ -70,11 +70,15 @@ def finetune(
     ] = 300,
     train: Annotated[
         int | None,
-        typer.Option(min=1, max=LARGEST_COUNT, help="Number of train items to train on."),
+        typer.Option(
+            min=1, max=LARGEST_COUNT, help="Number of items of the train split to train on."
+        ),
     ] = None,
     held_out: Annotated[
         int | None,
-        typer.Option(min=0, max=LARGEST_COUNT, help="Number of train items to hold out."),
+        typer.Option(
+            min=0, max=LARGEST_COUNT, help="Number of items of the train split to hold out."
+        ),
     ] = None,
     full: FullOption = False,
     epochs: EpochsOption = 3,
@@ -90,7 +94,7 @@ def finetune(
     dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Leak the arms of a run into a model by training on them, and measure what it gains."""
+    """Leak a run's arms into a model by training it on them, and measure the gain in scores."""
     from coreeval.evaluation.pictures import require_picture
     from coreeval.evaluation.whitebox.settings import TrainingSettings
     from coreeval.graph.finetune_plan import FinetuneRequest, plan_finetune

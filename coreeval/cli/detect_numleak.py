@@ -117,8 +117,8 @@ def numleak(
         typer.Option(
             "--signal",
             metavar="[NAME=]FILE",
-            help="A CSV file of a signal with the columns date and value: test whether the "
-            "signal derives from the model's recall; repeatable.",
+            help="A CSV file of a signal, with the columns `date` and `value`, to test whether "
+            "the signal derives from the model's recall; repeatable.",
         ),
     ] = None,
     plot: Annotated[

@@ -49,7 +49,8 @@ def overlap(
         typer.Option("--field", metavar="NAME", help="Compare this field only; repeatable."),
     ] = None,
     threshold: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Minimum resemblance of a near hit.")
+        float,
+        typer.Option(min=0.0, max=1.0, help="Minimum resemblance of the two texts of a near hit."),
     ] = 0.4,
     embeddings: Annotated[
         str | None,
@@ -65,7 +66,7 @@ def overlap(
             "--paraphrase-threshold",
             min=0.0,
             max=1.0,
-            help="Minimum cosine similarity of paraphrases.",
+            help="Minimum cosine similarity at which two texts count as paraphrases.",
         ),
     ] = 0.75,
     most: Annotated[
@@ -84,7 +85,7 @@ def overlap(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find items that two benchmarks share: identical, similar, or inside a longer text."""
+    """Find items that two benchmarks share: identical, similar, or contained in a longer text."""
     from coreeval.evaluation.overlap.search import OverlapSearch, check_threshold, find_overlap
 
     check_threshold(threshold, "--threshold")

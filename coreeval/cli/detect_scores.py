@@ -71,7 +71,7 @@ def membership(
         int, typer.Option(min=1, max=LARGEST_COUNT, help="Maximum number of samples to score.")
     ] = 300,
     context: Annotated[
-        int, typer.Option(min=0, max=100, help="Number of context texts for CoDeC; 0 skips it.")
+        int, typer.Option(min=0, max=100, help="Number of context texts for CoDeC; 0 skips CoDeC.")
     ] = 3,
     batch: BatchOption = 8,
     max_tokens: MaxTokensOption = 2048,
@@ -82,7 +82,7 @@ def membership(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether originals are more probable to a model than comparable unseen texts."""
+    """Test whether a model assigns originals a higher probability than comparable unseen texts."""
     from coreeval.evaluation.detectors.membership import make_membership
     from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
 

@@ -57,7 +57,9 @@ def find_page(name: str) -> Path:
     raise UsageError(
         f"no page is called {name!r}",
         where="coreeval docs",
-        hint=f"did you mean: coreeval docs {near[0]}" if near else "coreeval docs lists the pages",
+        hint=f"did you mean: coreeval docs {near[0]}"
+        if near
+        else "`coreeval docs` lists the pages",
     )
 
 

@@ -39,7 +39,7 @@ def export(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Write a run or a release for another tool."""
+    """Export a run or a release for use in another tool."""
     from coreeval.api.exports import export as write
 
     allow_given("exports", to)

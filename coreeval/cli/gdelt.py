@@ -21,7 +21,7 @@ gdelt.command("query")(query)
 gdelt.command("text")(text)
 gdelt.command("coverage")(coverage)
 _FEEDS = (
-    "Feeds to fetch, separated by commas. Size of a day: gkg 420 MB (titles, names, themes), "
+    "Feeds to fetch, separated by commas. Size per day: gkg 420 MB (titles, names, themes), "
     "gkg_translated about the same, gal about 30 MB (titles and descriptions), events 8 MB and "
     "mentions 9 MB (how prominent a page is), current_events 0.1 MB (dated facts from Wikipedia; "
     "needs --contact)."

@@ -29,7 +29,7 @@ StoreOption = Annotated[
 
 
 def query(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or a topic with --topic.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name or, with --topic, a topic.")],
     start: Annotated[
         str | None,
         typer.Option(

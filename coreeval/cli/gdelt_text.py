@@ -17,8 +17,8 @@ def text(
         typer.Option(
             "--from",
             metavar="PATH",
-            help="A JSON Lines file with url and text, a CC-NEWS WARC file, or a folder of "
-            "them; repeatable.",
+            help="A JSON Lines file with `url` and `text`, a CC-NEWS WARC file, or a folder of "
+            "such files; repeatable.",
         ),
     ] = None,
     fetch: Annotated[
@@ -50,7 +50,7 @@ def text(
     full: Annotated[bool, typer.Option("--full", help="Show whole texts.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the texts of articles as a run with knowledge.text: article would find them."""
+    """Show the texts of articles that a run with `knowledge.text: article` would find."""
     document = find_article_texts(
         urls,
         source=source or (),

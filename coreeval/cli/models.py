@@ -22,7 +22,7 @@ def check(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send each configured model a short test question; this needs a few calls."""
+    """Send each configured model a short test question; this makes a few calls."""
     from coreeval.api.model_checks import check_models
 
     document: Document = with_trusted_endpoints(

@@ -71,7 +71,7 @@ def _group_lines(group: DefenceTable) -> Iterator[str]:
         yield from _wrap_line(sentence)
     if group.endings:
         names = ", ".join(row.defence for row in group.rows)
-        yield from _wrap_line(f"numbers by ending ({names}):")
+        yield from _wrap_line(f"questions answered with a number, by ending ({names}):")
     columns = (texts(width=20, most=20), *(numbers(width=10) for _ in group.rows))
     endings = [(ending, *counts) for ending, counts in group.endings]
     yield from text_lines(Table(columns, endings), "    ", heads=False)

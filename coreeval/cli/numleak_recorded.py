@@ -242,12 +242,15 @@ def _ranking_lines(one: Document) -> Iterator[str]:
         yield from wrap_line(f"{_sentence(one)}.", "")
         rank = f"mean rank of the true value (expected by chance {one['chance_rank']:g})"
         rows = {
-            "true value first": one["top1"],
+            "share of dates on which the true value is first": one["top1"],
             rank: one["mean_rank"],
             "log-probability minus that of the best other value, in nats per token": one[
                 "mean_gap"
             ],
-            **{f"if not first: {name} is": lost for name, lost in one["lost_to"].items()},
+            **{
+                f"if not first: share on which {name} is": lost
+                for name, lost in one["lost_to"].items()
+            },
         }
         table = audit_table(make_row(what, metric) for what, metric in rows.items())
         yield from text_lines(table, "  ", heads=False)

@@ -155,8 +155,8 @@ BudgetOption = Annotated[
         metavar="USD",
         min=0.0,
         max=LARGEST_COUNT,
-        help="Maximum total cost of the run, which stops before exceeding it (exit code 3) and "
-        "can be resumed.",
+        help="Maximum total cost of the run. The run stops before it would cost more (exit code "
+        "3), and can be resumed.",
     ),
 ]
 UnpricedOption = Annotated[

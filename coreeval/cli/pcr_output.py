@@ -179,7 +179,7 @@ def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
         f"{one_line(name)} {_number(value, '+')} ({_interval(ends['decline'][name], '+')})"
         for name, value in found["decline"].items()
     )
-    yield from _wrapped(f"baseline, {settings['metric']} lost by modification: {declines}")
+    yield from _wrapped(f"baseline, loss of {settings['metric']} due to modification: {declines}")
     span = _interval(ends["discrepancy"], "+")
     yield from _wrapped(f"baseline, discrepancy: {_number(found['discrepancy'], '+')} ({span})")
 

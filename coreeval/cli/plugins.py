@@ -47,4 +47,4 @@ def _lines(document: Document) -> Iterator[str]:
         yield plain("  ".join(word for word in words if word))
     yield ""
     versions = ", ".join(f"{group} {version}" for group, version in document["protocols"].items())
-    yield f"protocols of this version: {versions}; coreeval docs plugins describes them"
+    yield f"protocols of this version: {versions}; `coreeval docs plugins` describes them"

@@ -40,7 +40,7 @@ RunOption = Annotated[
         file_okay=False,
         callback=unless_completing(find_optional_run),
         autocompletion=complete_runs,
-        help="Use the input that the role had in this run, on the sample's last attempt.",
+        help="Use the input that the role received in this run, on the sample's last attempt.",
     ),
 ]
 FolderOption = Annotated[
@@ -148,7 +148,7 @@ def try_prompt(
     ] = None,
     run: RunOption = None,
     judge: Annotated[
-        bool, typer.Option("--judge", help="Also send a composed text to both judges.")
+        bool, typer.Option("--judge", help="Also send each composed text to both judges.")
     ] = False,
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,

@@ -114,9 +114,7 @@ def _cost(calls: Sequence[Document]) -> str:
 def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:
     if missed:
         first = missed[0]
-        told = (
-            f"skipped samples: {len(missed)}, because the role is not called for them; the first:  "
-        )
+        told = f"samples for which the role is not called, so skipped: {len(missed)}; the first:  "
         yield from _wrap_line(f"{told}{first['sample']}: {first['reason']}", "")
 
 

@@ -69,7 +69,7 @@ def release(
         bool,
         typer.Option(
             "--require-review",
-            help="Require a person's decision on every sample that coreeval review lists.",
+            help="Require a person's decision on every sample that `coreeval review` lists.",
         ),
     ] = False,
     gates: Annotated[
@@ -216,4 +216,4 @@ def _verify_lines(found: "Verification") -> Iterator[str]:
         yield f"  {problem.kind:<15}{one_line(problem.file)}: {one_line(problem.message)}"
     if len(found.problems) > SHOWN:
         yield f"  and {len(found.problems) - SHOWN} more; --json lists them all"
-    yield "download the release again from its source, or make a new one; never repair a release"
+    yield "download the release again from its source, or make a new one; do not repair it by hand"

@@ -78,7 +78,7 @@ def delete_run(
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a run's files. Model answers stay in the workspace: see coreeval calls gc."""
+    """Delete a run's files. Model answers stay in the workspace: see `coreeval calls gc`."""
     from coreeval.api.runs import delete_run_after
     from coreeval.runs.names import short_id
 

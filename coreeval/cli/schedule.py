@@ -52,7 +52,7 @@ ConfigsArgument = Annotated[
 def due(
     configs: ConfigsArgument,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Only show the next five dates and times.")
+        bool, typer.Option("--explain", help="Only show the next five due dates and times.")
     ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing if nothing was due.")
@@ -61,7 +61,7 @@ def due(
     accepted: AcceptedOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: refresh or resume, release, notify. A second call has no effect."""
+    """Do what is due: refresh or resume, release, notify. Repeating this has no effect."""
     from coreeval.schedule.due import IDLE_ENDINGS
     from coreeval.schedule.due import run_due as work
 
@@ -134,7 +134,7 @@ def install(
         bool,
         typer.Option(
             "--accept-hooks",
-            help="Accept the current hooks; without a scheduler, no unit is written.",
+            help="Accept the current hooks; if no scheduler is chosen, no unit is written.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -273,7 +273,7 @@ _ENDINGS: "dict[str, Callable[[ScheduleResult, str], str]]" = {
     "released": lambda done, version: f"{version} is released: {brief(Path(done.release))}",
     "gate": lambda done, version: f"{version} waits: " + "\n".join(_error_lines(done)),
     "waiting": lambda done, version: (
-        f"{version} waits for batches; the next check collects the results for {done.run}"
+        f"{version} is waiting for batches; the next check collects the results for {done.run}"
     ),
     "interrupted": lambda done, version: (
         f"{version} was stopped; the next check resumes {done.run}"

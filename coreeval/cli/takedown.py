@@ -25,7 +25,7 @@ def takedown(
         list[Path] | None,
         typer.Argument(
             metavar="[PATHS]...",
-            help="Other places to search: sheets, runs, news stores or folders of them.",
+            help="Other places to search: sheets, runs, news stores, or folders that contain them.",
             show_default=False,
         ),
     ] = None,

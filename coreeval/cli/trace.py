@@ -71,7 +71,8 @@ TextOption = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="List samples with this text in their id, in one of their texts or in the reason.",
+        help="List samples with this text in their id, in one of their texts or in the reason for "
+        "their outcome.",
     ),
 ]
 TargetOption = Annotated[
@@ -97,7 +98,7 @@ WrongOption = Annotated[
 ]
 SortOption = Annotated[
     str,
-    typer.Option(metavar="BY", help="Sort by order, usd, attempts, seconds, calls, ended_at, …"),
+    typer.Option(metavar="BY", help="Sort key: order, usd, attempts, seconds, calls, ended_at, …"),
 ]
 DescendingOption = Annotated[bool, typer.Option("--desc", help="Sort in descending order.")]
 OffsetOption = Annotated[

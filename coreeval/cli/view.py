@@ -32,7 +32,7 @@ def view(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Directories, ids or `latest`; by default, all runs in this workspace.",
+            help="Directories or ids of runs, or `latest`; by default, all runs in this workspace.",
             show_default=False,
             callback=unless_completing(_find_runs),
             autocompletion=complete_runs_and_releases,

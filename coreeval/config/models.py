@@ -312,8 +312,8 @@ class ModelsConfig(Section):
     default: ModelConfig
     """The model for every role that has no model of its own."""
     extractor: ModelConfig | None = None
-    """Finds the entities of a text and the words that must stay; `spacy` does this without a
-    language model."""
+    """Finds the entities of a text and the words that must stay unchanged; `spacy` does this
+    without a language model."""
     replacer: ModelConfig | None = None
     """Chooses the news and the facts that change."""
     rewriter: ModelConfig | None = None

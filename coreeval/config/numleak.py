@@ -26,8 +26,8 @@ class LeakConfig(Section):
     until: Annotated[int, Field(ge=1, le=9999)] | None = None
     """The last year of the early era. None: the early era is the first 15 % of the series."""
     early: CountOrZero = 30
-    """The number of early dates for which value and sentiment are asked, independent of `period`:
-    0, or at least 5."""
+    """The number of early dates for which the target is asked for the value and the sentiment,
+    regardless of `period`: 0, or at least 5."""
     scrambled: CountOrZero = 30
     """The number of dates whose figures are shown under their own dates and under other dates: 0,
     or at least 5."""
@@ -266,7 +266,7 @@ class NumleakConfig(Section):
     draws: Annotated[int, Field(ge=2, le=MOST)] = 2
     """The number of answers to each repeated question, at temperature 1."""
     continuations: Count = 10
-    """The number of passages of the publisher's file to continue, per draw."""
+    """The number of passages of the publisher's file that the target must continue, per draw."""
     period: PeriodConfig = PeriodConfig()
     """The period from which dates are drawn, such as `{start: 2015, end: 2020-06}`; `recent` dates
     are not restricted to it."""

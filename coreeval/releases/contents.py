@@ -160,12 +160,12 @@ def _find_difference(place: str, said: object, found: object) -> str:
         pairs = ((f"{place}.{key}".strip("."), said[key], found[key]) for key in said)
     elif isinstance(said, tuple | list) and isinstance(found, tuple | list):
         if len(said) != len(found):
-            return f"{place} has {len(said)} entries, but its tables give {len(found)}"
+            return f"{place} has {len(said)} entries, but the release's tables give {len(found)}"
         pairs = ((f"{place}.{n}", *pair) for n, pair in enumerate(zip(said, found, strict=True)))
     elif said == found or (
         isinstance(said, float) and isinstance(found, float) and isclose(said, found)
     ):
         return ""
     else:
-        return f"{place} is {said}, but its tables give {found}"
+        return f"{place} is {said}, but the release's tables give {found}"
     return next(filter(None, (_find_difference(*pair) for pair in pairs)), "")

@@ -274,7 +274,7 @@ def read_original_manifest(path: Path) -> Manifest:
             "this is not a run directory: it has no manifest.json",
             where=str(path.parent),
             hint="use a run's id, `latest`, or the directory that `coreeval refresh` printed; "
-            "coreeval runs lists the ids",
+            "`coreeval runs` lists the ids",
         ) from None
     except (ValueError, OSError) as error:
         raise RunStateError(

@@ -121,7 +121,7 @@ def _no_such_run(
     names += ["/".join(folder.parts[-2:]) for folder in known]
     near = difflib.get_close_matches(word, names, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
-    hint = f"{meant}coreeval runs lists the ids of all runs"
+    hint = f"{meant}`coreeval runs` lists the ids of all runs"
     return RunStateError(told, where=str(workspace.runs), hint=hint)
 
 

@@ -365,7 +365,7 @@ def load_task(name_or_path: str, target: str | None = None, language: str | None
         return task.model_copy(update={"language": language}) if language else task
     first, others = found[0], len(found) - 1
     line = first.find_line(where)
-    more = f"{others} more: coreeval validate lists them" if others else ""
+    more = f"{others} more: `coreeval validate` lists them" if others else ""
     hint = "; ".join(part for part in (first.hint, more) if part)
     at = f"{where}, line {line}" if line else str(where)
     raise TaskError(first.message, where=at, hint=hint)

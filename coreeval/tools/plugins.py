@@ -77,7 +77,8 @@ class Plugin:
         return PluginFailed(
             f"the plugin {self.origin.name} {problem}",
             where=str(self.origin),
-            hint="report this to the plugin's author; coreeval docs plugins describes the protocol",
+            hint="report this to the plugin's author; `coreeval docs plugins` describes the "
+            "protocol",
         )
 
     @contextmanager

@@ -31,7 +31,7 @@ def test_sheets_out_and_what_to_do_with_them(shell: Shell, run: Made) -> None:
     assert said.code == 0
     for words in (
         "5 texts for 3 raters: 2 original, 1 semantic, 2 updated",
-        "50 texts per arm were requested, but each sample is shown in one arm only, and",
+        "50 texts per arm were requested, but only",
         "for raters: out/for-raters",
         "keep:       out/key.json",
         "then:       coreeval annotate score run out",

@@ -87,4 +87,4 @@ def test_judged_answers_go_with_recorded_ones(shell: Shell) -> None:
     nobody = shell.write("said.jsonl", '{"model": "m", "series": "tides", "date": "1980-01", '
                          '"variant": "defended", "response": "1"}\n')  # fmt: skip
     found = detect(shell, "--responses", nobody, "--series", "tides.yaml", "--json")
-    assert found.code == 2 and "defence is missing" in found.error["message"]
+    assert found.code == 2 and "`defence` is missing" in found.error["message"]

@@ -197,7 +197,7 @@ def test_a_page_that_is_not_there_names_the_nearest(shell: Shell) -> None:
     said = shell("docs", "modles")
     assert said.code == 2
     assert "no page is called 'modles'" in said.err and "coreeval docs models" in said.err
-    assert "coreeval docs lists the pages" in shell("docs", "zzz").err
+    assert "`coreeval docs` lists the pages" in shell("docs", "zzz").err
 
 
 def test_every_page_that_a_message_names_can_be_shown() -> None:

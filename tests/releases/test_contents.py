@@ -84,16 +84,16 @@ def test_a_table_that_contradicts_the_others_is_named(
 
 
 STATED: tuple[tuple[str, object, str], ...] = (
-    ("counts.total", 1, "counts.total is 1, but its tables give "),
-    ("counts.accepted", 10**9, "counts.accepted is 1000000000, but its tables give "),
-    ("kept", 1, "kept is 1, but its tables give 0"),
-    ("arms.updated", 99, "arms.updated is 99, but its tables give "),
-    ("arms.provenance", 99, "arms.provenance is 99, but its tables give "),
-    ("takedown.withheld", 1, "takedown.withheld is 1, but its tables give 0"),
-    ("quality.by_label", [], "quality.by_label has 0 entries, but its tables give 4"),
-    ("quality.acceptance.estimate", 0.99, "quality.acceptance.estimate is 0.99, but its tables "),
-    ("quality.balance_shift", 0.9, "quality.balance_shift is 0.9, but its tables give "),
-    ("quality.rungs", [], "quality.rungs has 0 entries, but its tables give "),
+    ("counts.total", 1, "counts.total is 1, but the release's tables give "),
+    ("counts.accepted", 10**9, "counts.accepted is 1000000000, but the release's tables give "),
+    ("kept", 1, "kept is 1, but the release's tables give 0"),
+    ("arms.updated", 99, "arms.updated is 99, but the release's tables give "),
+    ("arms.provenance", 99, "arms.provenance is 99, but the release's tables give "),
+    ("takedown.withheld", 1, "takedown.withheld is 1, but the release's tables give 0"),
+    ("quality.by_label", [], "quality.by_label has 0 entries, but the release's tables give 4"),
+    ("quality.acceptance.estimate", 0.99, "quality.acceptance.estimate is 0.99, but the release's tables "),
+    ("quality.balance_shift", 0.9, "quality.balance_shift is 0.9, but the release's tables give "),
+    ("quality.rungs", [], "quality.rungs has 0 entries, but the release's tables give "),
 )
 
 

@@ -152,7 +152,7 @@ def test_lists_every_problem_at_once(tmp_path: Path) -> None:
     assert "empty.yaml, line 2: unknown key 'questions' (did you mean 'question'?)" in lines
     with pytest.raises(TaskError) as caught:
         load_task(str(path))
-    assert "more: coreeval validate lists them" in caught.value.hint
+    assert "more: `coreeval validate` lists them" in caught.value.hint
 
 
 def test_two_targets_by_one_name(tmp_path: Path) -> None:

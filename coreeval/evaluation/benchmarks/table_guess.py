@@ -304,7 +304,7 @@ def _count_labels(path: Path, rows: Sequence[Mapping[str, str]], label: str) -> 
     found = Counter(map(simplify_label, values))
     if not 2 <= len(found) <= MOST_LABELS:
         raise DatasetError(
-            f"the column {label!r} has {len(found):,} values; a label column must have 2 to "
+            f"the {label!r} column has {len(found):,} values; a label column must have 2 to "
             f"{MOST_LABELS}",
             where=str(path),
             hint="name the column with --label COLUMN",

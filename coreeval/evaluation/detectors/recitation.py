@@ -84,7 +84,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
 RECITATION: Final = Detector(
     name="recitation",
     title="recitation",
-    question="Does the target recite the rest of original texts, but not that of their twins?",
+    question="Does the target recite the rest of original texts, but not the rest of their twins?",
     access="answers",
     verdicts={
         "recites": "remembered",

@@ -216,7 +216,8 @@ def say_shift(shift: int) -> tuple[str, ...]:
     periods = f"{count} {plural(count, 'period')}"
     return (
         f"The answers are compared with the values {periods} {side} the dates asked about, because "
-        f"they match these values better: the model's knowledge is shifted by {periods}.",
+        "they match those better than the values on the dates themselves: the model's knowledge "
+        f"is shifted by {periods}.",
     )
 
 

@@ -398,9 +398,9 @@ def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[
         if values.get(key) is None:
             yield f"a {variant} must state what was asked: {key} is missing"
     if variant == "fictitious" and not values.get("name"):
-        yield "a fictitious series must have a name: name is missing"
+        yield "a fictitious series must have a name: `name` is missing"
     if variant == "defended" and not values.get("defence"):
-        yield "a defended answer was given under a defence: defence is missing"
+        yield "an answer under a defence must name the defence: `defence` is missing"
 
 
 _ALWAYS = ("model", "series", "date", "variant", "response")

@@ -129,7 +129,7 @@ def _compare_rows(there: int, limit: int | None, rows: int | None) -> Iterator[s
     """Yield a note if more samples were requested than there are."""
     if rows and rows < there:
         raise UsageError(
-            f"the benchmark has {there:,} samples, more than {rows:,}",
+            f"the benchmark has {there:,} samples, but --rows is {rows:,}",
             where="--rows",
             hint=f"use --limit {rows} to take fewer samples",
         )

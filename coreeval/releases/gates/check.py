@@ -238,7 +238,7 @@ def require_gates(release: Release, gates: Gates) -> None:
     """
     manifest = release.manifest
     where = f"{manifest.name} {manifest.version}, of {manifest.run}"
-    hint = "no release was made; coreeval docs gates explains each gate"
+    hint = "no release was made; `coreeval docs gates` explains each gate"
     _require(manifest, gates, where, hint)
 
 

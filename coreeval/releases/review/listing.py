@@ -212,7 +212,9 @@ def _work_reasons(case: _Case) -> Iterator[ListingReason]:
     if attempts >= MANY_ATTEMPTS:
         yield ListingReason(reason="attempts", detail=f"accepted after {attempts} attempts")
     if any(item.published_precision == "crawl" for item in case.sources):
-        yield ListingReason(reason="precision", detail="only GDELT's crawl dates the evidence")
+        yield ListingReason(
+            reason="precision", detail="the evidence is dated only by GDELT's crawl"
+        )
 
 
 def _new_fact(fact: ReplacedFact, evidence: Mapping[str, Evidence]) -> NewFact:

@@ -41,7 +41,7 @@ from coreeval.tools.workspace import RunFiles, Workspace
 _CALL_DATABASE = "calls.db"
 _CALL_MARKER = marker_of(Path(_CALL_DATABASE)).name
 _RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
-SCORES = "files of text scores, whoever they are about"
+SCORES = "files of text scores about any person"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
 """Files that define a run; names in them are only reported, because a change would break the

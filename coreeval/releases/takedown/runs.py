@@ -60,8 +60,8 @@ _KEPT_COLUMNS = {
 }
 """Names that the user chose, without which the run could not be resumed."""
 _KEPT_NOTE = (
-    "names of labels, splits, models, files, releases and machines are yours and left unchanged: "
-    "delete the run to remove them"
+    "you chose the names of labels, splits, models, files, releases and machines, so they are "
+    "left unchanged: delete the run to remove them"
 )
 _ERASED_NEWS = {"url": "", "domain": "", "title": TAKEN_DOWN, "snippet": "", "entities": [],
             "origin": ""}  # fmt: skip
@@ -380,7 +380,8 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
 
 
 _REPEATED_NOTE = (
-    "the run replays a cassette, which also names them and would restore them: delete both"
+    "the run replays a cassette, which also contains the names and would restore them: delete the "
+    "run and the cassette"
 )
 
 

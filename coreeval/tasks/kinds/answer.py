@@ -101,7 +101,7 @@ def _read_answers(value: object) -> list[str]:
     if not found:
         raise ItemDefect("the answers field is empty")
     if len(found) > _MOST_ANSWERS:
-        raise ItemDefect(f"it has {len(found):,} answers, more than {_MOST_ANSWERS:,}")
+        raise ItemDefect(f"it has {len(found):,} answers, but the maximum is {_MOST_ANSWERS:,}")
     if any(len(text) > _LONGEST_ANSWER for text in found):
         raise ItemDefect(f"an answer has more than {_LONGEST_ANSWER:,} characters")
     return list(found)
@@ -176,7 +176,10 @@ def _check_tolerance(tolerance: str) -> None:
         )
     value, is_share = float(tolerance.removesuffix("%")), tolerance.endswith("%")
     if is_share and value >= _WIDEST_SHARE:
-        raise ItemDefect(f"the tolerance {tolerance[:100]!r} must be below 100%, or 0 is accepted")
+        raise ItemDefect(
+            f"the tolerance {tolerance[:100]!r} must be below 100%, because "
+            "otherwise the answer 0 would be accepted"
+        )
     is_zero = set(tolerance.casefold().partition("e")[0]) <= set("0.%")
     if not is_zero and not _SMALLEST <= value <= _LARGEST:
         raise ItemDefect(

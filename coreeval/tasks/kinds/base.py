@@ -193,7 +193,7 @@ def read_bounded_text(values: Values, name: str) -> str:
             else "shorten it, or remove the row"
         )
         raise ItemDefect(
-            f"the {name} field has {len(text):,} characters, more than {most:,}; {advice}"
+            f"the {name} field has {len(text):,} characters, but the maximum is {most:,}; {advice}"
         )
     return text
 

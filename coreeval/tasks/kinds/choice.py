@@ -88,7 +88,7 @@ def _read_options(values: Values) -> tuple[list[str], list[str]]:
         options = read_list(["" if each is None else each for each in given], "choices")
         return options, list(LETTERS[: len(options)])
     if given is None:
-        raise ItemDefect("the choices are missing: a list, or a column for each option")
+        raise ItemDefect("the choices are missing: use a list, or one column for each option")
     told: object = None
     if isinstance(given, Mapping):  # ARC's form
         told = given.get("label")
@@ -133,7 +133,9 @@ def _find_right_option(values: Values, options: Sequence[str], names: Sequence[s
         by_text = _find_option_text(text, options)
     if given is None or given == "":
         if by_text is None:
-            raise ItemDefect("the answer is missing: its index from 0, its letter or its text")
+            raise ItemDefect(
+                "the answer is missing: write its index (from 0), its letter or its text"
+            )
         return by_text
     meant = _find_options(_read_single(given), options, names)
     if by_text is not None and by_text not in meant:

@@ -92,7 +92,7 @@ def describe_damage(rows: int) -> str:
         rows: The number of damaged rows, as in `CallStore.corrupt_rows`.
     """
     told = f"damaged rows in the call store: {rows}; their calls are sent again when needed"
-    return f"{told} (coreeval calls gc removes the damaged rows)" if rows else ""
+    return f"{told} (`coreeval calls gc` removes the damaged rows)" if rows else ""
 
 
 class CallStore:

@@ -134,7 +134,7 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
     bad: list[tuple[dict[str, object], str]] = [
         ({"answer": "A, C"}, "'A, C' names several right options, but a choice has one"),
         ({"answer": ["A", "B"]}, "it has 2 right options, but a choice has one"),
-        ({"answer": None}, "the answer is missing: its index from 0, its letter or its text"),
+        ({"answer": None}, "the answer is missing: write its index (from 0), its letter or its"),
         ({"answer": "w"}, "the answer 'w' is not one of the options A, B, C"),
         ({"answer": "3"}, "the answer 3 is not the index of an option: indices are 0 to 2"),
         ({"answer": True}, "the answer True is not the index, letter or text of an option"),
@@ -155,7 +155,7 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
         ),
         (
             {"question": "why " * 10_000},
-            "the question field has 39,999 characters, more than 15,000",
+            "the question field has 39,999 characters, but the maximum is 15,000",
         ),
     ]
     rows = [good, *(good | change for change, _ in bad)]

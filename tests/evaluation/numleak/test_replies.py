@@ -85,7 +85,7 @@ def test_whole_records(path: Path) -> None:
         ({**RECORD, "variant": ["A"]}, "no variant ['A']"),
         ({**RECORD, "variant": "pair"}, "other_date is missing"),
         ({**RECORD, "variant": "forced_choice"}, "a forced_choice compares two dates"),
-        ({**RECORD, "variant": "fictitious"}, "name is missing"),
+        ({**RECORD, "variant": "fictitious"}, "`name` is missing"),
         ({**RECORD, "variant": "phrasing"}, "what was asked: phrasing is missing"),
         ({**RECORD, "variant": "contradiction"}, "what was asked: stated is missing"),
         (json.dumps(RECORD)[:-1] + ', "stated": NaN}', "stated must be a number, not nan"),

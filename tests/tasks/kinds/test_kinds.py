@@ -108,7 +108,7 @@ def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str
         ({"tolerance": "9" * 1000}, "is not between 1e-15 and 1e\\+15"),
         ({"tolerance": "1e-99999999999"}, "is not between"),
         ({"tolerance": "0." + "0" * 400 + "1%"}, "is not between"),
-        ({"tolerance": "100%"}, "must be below 100%, or 0 is accepted"),
+        ({"tolerance": "100%"}, "must be below 100%, because otherwise the answer 0 would be"),
         ({"choices": ["a", "b"]}, "should that be choice?"),
         ({"context": ""}, "the context field is empty"),
     ],

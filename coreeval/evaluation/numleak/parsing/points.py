@@ -165,7 +165,7 @@ def read_continuation(
         ValueError: the file is missing, or the lines shown and asked for are unknown.
     """
     if reply.shown is None or reply.wanted is None:
-        raise ValueError("the continuation lacks the numbers of lines shown and requested")
+        raise ValueError("the continuation does not state how many lines were shown and requested")
     excerpt = find()
     if excerpt is None:
         raise ValueError(
@@ -288,7 +288,7 @@ def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReadi
     unit = definition.unit
     if reply.variant == "contradiction":
         if reply.stated is None:
-            raise ValueError("the contradiction lacks its stated value")
+            raise ValueError("the contradiction has no stated value")
         return read_disputed(
             reply.response, stated=reply.stated, unit=unit, period=period, kind=reply.kind
         )
@@ -310,7 +310,7 @@ def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReadi
 
 def _make_comparison(reply: Reply, series: Series) -> DateComparison:
     if reply.other_date is None:
-        raise ValueError("the comparison lacks its other_date")
+        raise ValueError("the comparison has no other_date")
     frequency = series.definition.frequency
     first, second = (Period.parse(text, frequency) for text in (reply.date, reply.other_date))
     read = read_choice(reply.response, first=first, second=second, kind=reply.kind)

@@ -92,7 +92,7 @@ def test_what_cannot_be_counted_is_returned_with_its_reason() -> None:
     assert [bad.reason for bad in found.bad] == [
         "made_up has no value for 2031-01 (its dates are 2020-01 to 2020-03)",
         "'March' is not a date of a monthly series",
-        "the comparison lacks its other_date",
+        "the comparison has no other_date",
         "neither 2020-01 nor 2020-02 was higher: both values are 1",
     ]
 

@@ -137,7 +137,7 @@ def test_without_the_file_or_its_lines_nothing_is_counted(french: Series) -> Non
     bare = Series(definition=french.definition, values=french.values)
     for series, changes, words in (
         (bare, {}, "pass it with --series NAME=FILE"),
-        (french, {"shown": None}, "lacks the numbers of lines"),
+        (french, {"shown": None}, "does not state how many lines"),
         (french, {"date": "1926-07"}, "fewer than 2 lines before 1926-07"),
     ):
         found = read_points([reply("192609, 0.36, 1", **changes)], series, None)
