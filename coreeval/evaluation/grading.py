@@ -126,8 +126,8 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         headline="accuracy",  # a letter that is never correct lowers the macro-F1 of few samples
         score=ScoreTerm(
             name="macro-F1",
-            definition="mean of the F1 of each letter (0 for a letter that is neither answered "
-            f"nor correct), {_MEAN}",
+            definition="mean of the F1 of each letter (0 for a letter that no answer gives and "
+            f"that is correct for no sample), {_MEAN}",
         ),
     ),
     "answer": Scoring(
@@ -143,8 +143,8 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         ),
         score=ScoreTerm(
             name="token F1",
-            definition="mean over the answers of SQuAD 1.1's token F1 with the best accepted "
-            f"answer (for a number, yes or no: 1 if it is right, otherwise 0), {_MEAN}",
+            definition="mean, over the answers, of SQuAD 1.1's token F1 with the best-matching "
+            f"accepted answer (for a number, yes or no: 1 if it is right, otherwise 0), {_MEAN}",
         ),
     ),
     "summary": Scoring(
@@ -159,7 +159,7 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         ),
         score=ScoreTerm(
             name="ROUGE-L",
-            definition="mean over the summaries of the F-measure of the longest common "
+            definition="mean, over the summaries, of the F-measure of the longest common "
             f"subsequence with the reference (Lin 2004), {_MEAN}",
         ),
     ),

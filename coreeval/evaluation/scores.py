@@ -75,23 +75,24 @@ ARM_COMPARISONS: tuple[tuple[Arm, Arm], ...] = (
 RANKED_ARMS: tuple[Arm, Arm] = ("original", "updated")
 """The arms on which the rankings of targets are compared."""
 ARM_DEFINITIONS = {
-    "macro_f1": "mean of the F1 of each label of the task (0 for a label that is neither "
-    "answered nor correct), averaged over the task's templates (CoreEval paper, "
-    "section 4.2)",
+    "macro_f1": "mean of the F1 of each label of the task (0 for a label that no answer gives and "
+    "that is correct for no sample), averaged over the task's templates (CoreEval paper, section "
+    "4.2)",
     "accuracy": "share of right answers, averaged over the task's templates",
     "intervals": "percentile bootstrap over samples (or over clusters of samples, if the benchmark "
     "has any), each drawn with its answers to all templates and in all arms; for accuracy with one "
     "template, the Wilson score interval; for a difference, the expanded percentile interval "
     "(Hesterberg 2015)",
     "difference": "second arm minus first (negative values are drops), on the samples that both "
-    "arms have, except samples refused on either arm",
-    "unparsed": "answers that are not a label of the task; they are wrong, but not a class of "
+    "arms have, except samples that the target refused in either arm",
+    "unparsed": "answers that are not a label of the task; they are wrong, but do not form a class "
+    "of the F1",
+    "truncated": "answers cut off at the length limit; they are wrong, but do not form a class of "
     "the F1",
-    "truncated": "answers cut off at the length limit; they are wrong, but not a class of the F1",
     "refused": "questions that the target or its endpoint declined; no score includes them",
     "n": "samples with at least one answer that is not a refusal",
     "ranking": "rank correlation between the targets' macro-F1 on the original and on the updated "
-    "arm, each on the samples that the target answered in both; n is the number of targets",
+    "arm, each on the samples that the target answered in both arms; n is the number of targets",
 }
 
 

@@ -100,5 +100,5 @@ def find_run_path(request: Request, key: str) -> Path:
     catalog: RunCatalog = request.app.state.catalog
     known = catalog.find_runs()
     if key not in known:
-        raise HTTPException(404, f"There is no run {key!r} here.")
+        raise HTTPException(404, f"This workspace has no run {key!r}.")
     return known[key]

@@ -91,7 +91,7 @@ def _find_side(catalog: RunCatalog, key: str) -> ComparisonSide:
         return load_run_side(key, runs[key])
     if (name := key.removeprefix(RELEASE_PREFIX)) in releases:
         return load_release_side(RELEASE_PREFIX + name, releases[name])
-    raise HTTPException(404, f"There is no run or release {key!r} here.")
+    raise HTTPException(404, f"This workspace has no run or release {key!r}.")
 
 
 def _render_comparison(

@@ -69,7 +69,7 @@ def show_benchmark(request: Request) -> Response:
     found = {key: read_release(path).manifest for key, path in catalog.find_releases().items()
              if path.parent.name == name}  # fmt: skip
     if not found:
-        raise HTTPException(404, f"There is no release of {name!r} here.")
+        raise HTTPException(404, f"This workspace has no release of {name!r}.")
     keys = sorted(found, key=lambda key: (found[key].created_at, found[key].version))
     paths = catalog.find_releases()
     sides = [load_release_side(RELEASE_PREFIX + key, paths[key]) for key in keys[-MOST_SIDES:]]

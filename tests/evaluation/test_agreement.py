@@ -111,7 +111,7 @@ def test_each_detector_speaks_for_itself() -> None:
     }
     assert row.cells["panel"].reason == "panel too small: 4 of 5 targets"
     assert row.cells["numleak"].reason == "1 of 2 series; the memorized one: to the digit"
-    assert row.cells["items"].reason == "on average, at most 0.4 of them are flagged falsely"
+    assert row.cells["items"].reason == "on average, at most 0.4 of them are false positives"
 
 
 def test_what_was_not_run_is_not_measured() -> None:

@@ -95,7 +95,8 @@ def test_cards_say_whether_the_arms_are_comparable(made: Made, released: Release
     assert "**The updated arm is not comparable" in section and "- They are shorter." in section
     rows = [line for line in section.splitlines() if line.startswith("| median ratio of words")]
     assert rows == [
-        "| median ratio of words, updated to original; median words | differs |  |  "
+        "| median ratio of words in the updated text to words in the original; median number of "
+        "words | differs |  |  "
         "| 0.45 (0.40 to 0.50, n = 60) | 0.80 to 1.25 |"
     ]
     assert describe_comparability(None) == ""

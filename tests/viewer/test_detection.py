@@ -65,7 +65,11 @@ def test_all_that_was_measured_reads_well(
     looking.page.set_viewport_size(size)  # type: ignore[arg-type]
     looking.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page = looking.open(_client(detected)[1])
-    for heading in ("Targets on the arms", "Is the score memory?", "Are dated values remembered?"):
+    for heading in (
+        "Targets on the arms",
+        "Is the score due to memory?",
+        "Are dated values remembered?",
+    ):
         expect(page.get_by_role("heading", name=heading)).to_be_visible()
     expect(page.locator(".pill:text('memorized')")).to_be_visible()
     unfold(page)

@@ -124,7 +124,7 @@ def test_neighbours_are_those_of_the_list_that_it_was_opened_from(
     assert f'href="/run/{key}/samples?outcome=accepted" data-keys="u"' in text
     other = next(each.sample_id for each in results if each.outcome != "accepted")
     assert (
-        "This sample is not in the list"
+        "This sample is not in this list"
         in client.get(build_sample_url(key, other, "outcome=accepted")).text
     )
 

@@ -77,7 +77,7 @@ def _in_deviations(title: str, less: str, more: str) -> Limit:
 
 LIMITS: Final[Mapping[str, Limit]] = {
     "length_ratio": Limit(
-        "median ratio of words, updated to original",
+        "median ratio of words in the updated text to words in the original",
         "ratio",
         0.8,
         1.25,
@@ -85,10 +85,10 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "Approaches to Establishing Bioequivalence, 2001)",
         "are shorter",
         "are longer",
-        means="median words",
+        means="median number of words",
     ),
     "length_share": Limit(
-        f"texts with {SHARED[0]} to {SHARED[1]} times the words of their original",
+        f"share of texts with {SHARED[0]} to {SHARED[1]} times the words of their original",
         "share",
         0.8,
         None,
@@ -100,13 +100,13 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "sentences per sample", "have fewer sentences", "have more sentences"
     ),
     "grade": _in_deviations(
-        "school years of readability by Coleman-Liau", "are easier to read", "are harder to read"
+        "readability in school years (Coleman-Liau)", "are easier to read", "are harder to read"
     ),
     "rare_words": _in_deviations(
         "% of words that occur in no other sample", "have fewer rare words", "have more rare words"
     ),
     "oddness": _in_deviations(
-        "bits per character under a neutral model", "are plainer", "are odder"
+        "bits per character under a neutral model", "are less unusual", "are more unusual"
     ),
     "numbers": _in_deviations("% of words with a digit", "have fewer numbers", "have more numbers"),
     "capitals": _in_deviations(
@@ -118,14 +118,17 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "have more words in common between their two texts",
     ),
     "topic": Limit(
-        "other originals that are further from an updated text than its own original",
+        "share of the other originals that are further from an updated text than its own "
+        "original is",
         "share",
         0.75,
         None,
-        "our choice: half-way between chance (0.5) and no closer original (1)",
+        "our choice: half-way between chance (0.5) and the case that no other original is closer "
+        "(1)",
         "are about a different topic",
         "",
-        means="median cosine distances: between two originals, and between a text and its original",
+        means="median cosine distances: between two originals, and between an updated text and its "
+        "original",
     ),
     "difficulty": Limit(
         "accuracy of the reference models",
@@ -137,7 +140,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "are easier for the reference models",
     ),
     "structure": Limit(
-        "samples whose news was found on the structure rung",
+        "share of samples whose news was found on the structure rung",
         "share",
         None,
         0.3,
@@ -146,7 +149,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "often rest on news that is similar only in structure",
     ),
     "reuse": Limit(
-        f"samples whose event supports more than {OFTEN}",
+        f"share of samples whose event supports more than {OFTEN} samples",
         "share",
         None,
         0.1,
@@ -155,7 +158,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "often rest on the same event",
     ),
     "headline_only": Limit(
-        "samples that rest on headlines alone",
+        "share of samples that rest on headlines alone",
         "share",
         None,
         0.5,
@@ -303,12 +306,14 @@ def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
     names = "; ".join([*every[:NAMED], *([f"{left} more"] if left > 0 else [])])
     n = max(each.score.n for each in measures)
     wanted = (
-        "more samples would hardly help, because a value is at the limit of its range"
+        "More samples would hardly help, because a value is at the limit of its range"
         if needed is None
-        else f"about {needed:,} samples would suffice"
+        else f"About {needed:,} samples would suffice"
     )
+    judged = "this measure" if len(every) == 1 else "these measures"
     return (
-        f"{format_quantity(n, 'sample is', 'samples are')} too few to decide on {names}; {wanted}."
+        f"{format_quantity(n, 'sample is', 'samples are')} too few to judge {judged}: {names}. "
+        f"{wanted}."
     )
 
 

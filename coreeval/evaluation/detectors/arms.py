@@ -72,7 +72,7 @@ def _read_flagged(target: str, items: Json) -> Finding:
     if not flagged:
         return Finding(target, "not_shown", verdict, items["note"])
     wrong = sum(each["expected_false"] for each in items["kinds"].values())
-    reason = f"on average, at most {wrong:.1f} of them are flagged falsely"
+    reason = f"on average, at most {wrong:.1f} of them are false positives"
     return Finding(target, "remembered", verdict, reason)
 
 

@@ -10,11 +10,11 @@ Json = Mapping[str, Any]
 """A document or a part of one."""
 NULLS: Final[Mapping[str, str]] = {
     "any_date": "r, answers shuffled among all dates",
-    "same_era": "r, shuffled among four neighbouring dates",
-    "same_season": "r, shuffled among the dates of a season",
+    "same_era": "r, answers shuffled among 4 neighbouring dates",
+    "same_season": "r, answers shuffled among the dates of a season",
     "same_year": "r, deviations from each year's mean",
     "drift": "r, unrelated series with a similar drift",
-    "within_date": "r, shuffled within the family on each date",
+    "within_date": "r, answers shuffled within the family on each date",
 }
 BASELINES: Final[Mapping[str, str]] = {
     "constant": "one number for all dates",
@@ -98,7 +98,7 @@ def _probe_rows(one: Json) -> Iterator[AuditRow]:
     )
     yield from rows_if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
     yield from rows_if_asked(
-        "parse rate after the cutoff minus that before", one["recent"]["parse_rate"]
+        "parse rate after the cutoff minus that before it", one["recent"]["parse_rate"]
     )
     yield from _entropy_rows(one["entropy"])
 
@@ -131,7 +131,8 @@ def make_row(what: str, metric: Json) -> AuditRow:
 def describe_settings(settings: Json) -> str:
     """Describe in one line the settings that determine the numbers."""
     return (
-        f"Intervals are at {settings['level']:.0%} over dates: Wilson intervals for shares, "
+        f"The intervals over dates have a level of {settings['level']:.0%}: Wilson intervals for "
+        "shares, "
         "jackknife intervals for r and error reductions, and bootstrap-t intervals for mean "
         "errors. "
         f"There were {settings['draws']} draws and permutations, seed {settings['seed']}."
@@ -146,13 +147,13 @@ ROUTE_WORDS: Final = {
 _ROWS: Final = (
     ("slope_on_truth", "slope on true values"),
     ("slope_on_recall", "slope on recall"),
-    ("recall_r", "r of recalled and true values"),
-    ("signal_r", "r of signal and true values"),
-    ("signal_recall_r", "r of signal and recalled values"),
+    ("recall_r", "r between recalled and true values"),
+    ("signal_r", "r between the signal and the true values"),
+    ("signal_recall_r", "r between the signal and the recalled values"),
     ("through", "share of the slope on true values that recall mediates"),
     ("follows_errors", "follows recall errors: partial r given true values"),
     ("truth_beyond", "follows true values beyond recall: partial r given recall"),
-    ("residual_r", "r of true values and the part of the signal that recall does not explain"),
+    ("residual_r", "r between true values and the signal unexplained by recall"),
     ("leak_share", "LeakShare (also near 1 without a leak if recall is accurate)"),
     ("ceiling", "worst case: largest share that recall could explain"),
 )
@@ -180,7 +181,7 @@ def control_rows(leak: Json) -> Iterator[AuditRow]:
     if placebo := leak["placebo"]:
         until = placebo["until"]
         for era, words in (("early", f"until {until}"), ("later", f"after {until}")):
-            yield make_row(f"{words}: r of recalled and true values", placebo[era]["recall_r"])
+            yield make_row(f"{words}: r between recalled and true values", placebo[era]["recall_r"])
             yield make_row(f"{words}: slope on true values", placebo[era]["slope_on_truth"])
             yield make_row(f"{words}: slope on recall", placebo[era]["slope_on_recall"])
     if scramble := leak["scramble"]:
@@ -197,8 +198,8 @@ def control_sentences(leak: Json) -> Iterator[str]:
 
 _WAYS: Final = {"description": "in prose", "step_by_step": "step by step"}
 OUTCOME_WORDS: Final = {
-    "holds": "holds",
-    "corrects": "keeps its answer and says the stated value is wrong",
+    "holds": "keeps its answer",
+    "corrects": "calls the stated value wrong",
     "yields": "accepts the stated value",
     "mixed": "gives another value, or both",
     "refuses": "declines",
@@ -229,9 +230,7 @@ def _comparison_rows(words: str, way: Json) -> Iterator[AuditRow]:
     yield make_row("plain answers on the same dates: Pearson r", way["plain"]["pearson_r"])
     yield make_row(f"{words}: r minus that of plain answers", way["pearson_r"])
     yield make_row(f"{words}: within tolerance", way["own"]["within_tolerance"])
-    yield make_row(
-        f"{words}: within tolerance, minus that of plain answers", way["within_tolerance"]
-    )
+    yield make_row(f"{words}: share within tolerance, minus plain share", way["within_tolerance"])
     yield make_row(f"{words}: larger error than the plain answer", way["worse"])
 
 
@@ -245,7 +244,7 @@ def _phrasing_rows(found: Json) -> Iterator[AuditRow]:
     yield from rows_if_asked(
         "dates on which all wordings agree within tolerance", found["agreement"]
     )
-    yield from rows_if_asked("spread over wordings within a date", found["spread"])
+    yield from rows_if_asked("spread of the answers to all wordings for one date", found["spread"])
 
 
 def _contradiction_rows(found: Json) -> Iterator[AuditRow]:
@@ -259,11 +258,15 @@ def _continuation_rows(found: Json, one: Json) -> Iterator[AuditRow]:
     yield make_row("file continued: values returned", found["read"])
     yield from rows_if_asked("file continued: exact", found["exact"])
     yield from rows_if_asked("exact, among values not in the question", found["exact_untold"])
-    yield from rows_if_asked("exact, for the last value shown", found["last_exact"])
-    yield from rows_if_asked("exact, for the mean of the values shown", found["mean_exact"])
+    yield from rows_if_asked("exact if the last value shown is repeated", found["last_exact"])
+    yield from rows_if_asked(
+        "exact if the mean of the values shown is returned", found["mean_exact"]
+    )
     yield from rows_if_asked(
         f"file continued: within {one['tolerance']:g} {one['points_name']}",
         found["within_tolerance"],
     )
-    yield from rows_if_asked("within tolerance, for the last value shown", found["last_within"])
+    yield from rows_if_asked(
+        "within tolerance if the last value shown is repeated", found["last_within"]
+    )
     yield from rows_if_asked("error reduction over repeating the last value", found["gain"])

@@ -22,7 +22,8 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "balance_shift": (
         "shift of the label balance",
         "total variation distance between the labels of the benchmark and those of the updated "
-        "arm: 0 if they are identical, 1 if they have none in common.",
+        "arm: 0 if the labels are distributed in the same way, 1 if the two have no label in "
+        "common.",
     ),
     "original_noise": (
         "originals labelled differently",
@@ -109,9 +110,9 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "beyond_noise": (
         "beyond label noise",
-        "the loss that remains if as many new texts have a wrong label as the label-noise bound "
-        "allows and each of them cost a right answer. The upper end of its interval is that of "
-        "the loss.",
+        "the loss that remains if the share of new texts with a wrong label is as large as the "
+        "label-noise bound and each of these texts cost a right answer. The upper end of its "
+        "interval is that of the loss.",
     ),
     "detectable": (
         "detectable loss",
@@ -124,14 +125,15 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "effect": (
         "effect",
-        "the difference in standard deviations of the texts. Arms differ if this is at least a "
-        "quarter and significant at 5 % after correction for all rows (Holm 1979). Such "
-        "differences cannot be adjusted for (What Works Clearinghouse, Standards Handbook 5.0).",
+        "the difference divided by the standard deviation of the texts. Arms differ if the effect "
+        "is at least a quarter and significant at 5 % after correction for all rows (Holm 1979). "
+        "Such differences cannot be adjusted for (What Works Clearinghouse, Standards Handbook "
+        "5.0).",
     ),
     "flagged": (
         "flagged",
-        "samples that the target seems to remember; on average, at most one in ten is flagged "
-        "falsely (Benjamini and Hochberg 1995 over conformal p-values). No sample is flagged if "
+        "samples that the target seems to remember; on average, at most one in ten is a false "
+        "positive (Benjamini and Hochberg 1995 over conformal p-values). No sample is flagged if "
         "a harder arm cannot be ruled out.",
     ),
     **{key: term for each in (*TARGET_DETECTORS, *PROBES) for key, term in each.terms.items()},
@@ -148,7 +150,7 @@ MONEY: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "unknown_usd": (
         "with unknown outcome",
-        "the maximum cost of requests with unknown outcome; they count against the budget.",
+        "the maximum cost of requests with unknown outcome, which is charged to the budget.",
     ),
     "fingerprint": (
         "fingerprint",
@@ -224,7 +226,7 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
     yield _Measure(
         lambda store: store.figures.loosest_found(LOOSE),
         lambda _, __, result: (
-            f"its news was found on the rung {result.rung}, not by names in the sample"
+            f"its news was found on the {result.rung} rung, not by names in the sample"
         ),
     )
     yield _Measure(
@@ -239,12 +241,12 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
         lambda store: store.figures.dearest(),
         lambda at, *_: f"the most expensive sample: {at.value:.4f} USD",
     )
-    yield _measure_attempts("unsafe", lambda *_: "left alone as too sensitive to rewrite")
+    yield _measure_attempts("unsafe", lambda *_: "not rewritten, because it is too sensitive")
     yield _measure_attempts("no_knowledge", lambda *_: "no news fits")
 
 
 _REJECTED: Final[Mapping[Outcome, str]] = {
-    "rejected_label": "a blind judge no longer gave its label",
+    "rejected_label": "a blind judge did not give the new text the sample's label",
     "rejected_facts": "the news did not support the text",
     "rejected_form": "it was rejected for its form",
     "failed": "a step or a model call failed permanently",
@@ -269,7 +271,7 @@ def _explain_attempts(words: str) -> Callable[[SampleRank, Sample, Result], str]
 def _explain_misreading(sample: Sample, result: Result) -> str:
     return (
         f"a blind judge labelled the original {result.original_label or 'something else'}, but its "
-        f"label in the benchmark is {sample.label_text}: which is right?"
+        f"label in the benchmark is {sample.label_text}: which label is right?"
     )
 
 

@@ -46,7 +46,7 @@ _ALWAYS: Final = (
     "errors on facts have no bound.",
     "A drop from original to updated is not proof of memory: new facts can be harder to read. A "
     "verdict of memory relies on other targets losing less on the same texts. A weakness that only "
-    "this target has, for rewordings or for new facts, would look the same.",
+    "one target has, for rewordings or for new facts, would look like memory.",
 )
 
 
@@ -69,8 +69,8 @@ def _rules(of: Json) -> Iterator[str]:
     if of["offline_roles"]:
         who = ", ".join(of["offline_roles"]).replace("_", " ")
         yield (
-            f"Rules played these roles: {who}. They demonstrate the process, not what a model "
-            "would write or judge."
+            f"Rules played these roles: {who}. The rules demonstrate the process, not what a "
+            "model would write or judge."
         )
 
 

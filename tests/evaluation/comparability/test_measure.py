@@ -51,7 +51,7 @@ def test_few_samples_that_are_alike_cannot_be_told_and_it_says_how_many_would_do
     found = compared(pairs(30))
     assert found.verdict == "cannot_tell"
     assert found.needed is not None and 100 <= found.needed <= 2000
-    assert f"about {found.needed:,} samples would suffice" in found.sentences[0]
+    assert f"About {found.needed:,} samples would suffice" in found.sentences[0]
 
 
 def test_so_many_samples_as_are_named_do_tell() -> None:

@@ -108,7 +108,7 @@ def test_a_sentence_names_four_measures_at_most() -> None:
     wide = score(-9, 0, 9)
     names = ("sentences", "grade", "oddness", "numbers", "capitals", "rare_words")
     _, [sentence], _ = judge_measures([measured(name, wide, p=1.0) for name in names])
-    assert "under a neutral model; % of words with a digit; 2 more; about" in sentence
+    assert "under a neutral model; % of words with a digit; 2 more. About" in sentence
 
 
 def test_the_number_of_samples_that_would_tell() -> None:

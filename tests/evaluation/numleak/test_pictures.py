@@ -143,7 +143,10 @@ def test_answers_after_thinking_have_a_picture_and_a_page(tmp_path: Path) -> Non
     assert sketch is not None and len(sketch["dots"]) == 60
     assert all(44 <= dot["x"] <= 292 and 8 <= dot["own"] <= 214 for dot in sketch["dots"])
     html = page(tmp_path / "p.html", found, NO_BACKTEST)
-    assert "Numbers for other ways of asking" in html and "given a wrong value: holds" in html
+    assert (
+        "Numbers for other ways of asking" in html
+        and "given a wrong value: keeps its answer" in html
+    )
     assert "<script" not in html
 
 

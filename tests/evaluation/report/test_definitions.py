@@ -51,7 +51,7 @@ def test_each_stands_out_in_its_own_way_and_none_is_there_twice(store: RunStore)
         "new",
         "",
     )
-    assert "on the rung sibling" in found["loose"].why
+    assert "on the sibling rung" in found["loose"].why
 
 
 def test_a_sample_that_targets_lose_is_the_first(store: RunStore) -> None:

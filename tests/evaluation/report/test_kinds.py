@@ -62,14 +62,14 @@ def test_scores_have_the_names_and_definitions_of_their_kind(
     original, updated = arms.targets[0].all_samples.arms
     assert (original.accuracy.estimate, updated.accuracy.estimate) == pytest.approx(right)
     document = report_document(found_in(tmp_path, arms=arms, task=task))
-    assert document["definitions"]["macro_f1"].startswith(f"{score}: mean over")
+    assert document["definitions"]["macro_f1"].startswith(f"{score}: mean, over the")
     for page in (report_page(document), detection_part(document)):
         assert score in page and "macro-F1" not in page
-        assert "Each target answered" in " ".join(page.split())
+        assert "Each target was evaluated on" in " ".join(page.split())
 
 
 def test_a_report_on_labels_is_as_it_was(tmp_path: Path) -> None:
     document = report_document(found_in(tmp_path))
     assert "kind" not in document["arms"]
     assert document["definitions"]["macro_f1"].startswith("macro-F1: mean of the F1 of each label")
-    assert "not a class of the F1" in document["definitions"]["no_label"]
+    assert "not form a class of the F1" in document["definitions"]["no_label"]

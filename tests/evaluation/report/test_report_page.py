@@ -83,7 +83,7 @@ def test_names_are_escaped(tmp_path: Path, names: tuple[str, str]) -> None:
 
 
 def test_without_it_or_without_a_target_there_is_nothing_to_show(tmp_path: Path) -> None:
-    assert "Is the score memory?" not in page(tmp_path, None)
+    assert "Is the score due to memory?" not in page(tmp_path, None)
     none = pcr("openai:silent") | {"targets": []}
     assert "No target was evaluated on the items" in page(tmp_path, none)
 
@@ -100,7 +100,7 @@ def test_audits_have_their_figures_their_verdicts_and_their_reasons(tmp_path: Pa
     assert "Are dated values remembered?" in html
     assert {"memorized", "refusing"} <= verdicts_in(html)
     assert str(escape(found["series"][0]["reasons"][0])) in html
-    assert "Within 0.25 percentage points." in html
+    assert "The tolerance is 0.25 percentage points." in html
     assert "<script" not in html and "&lt;script&gt;" in html
 
 
@@ -116,7 +116,7 @@ def test_other_ways_of_asking_have_their_tables(tmp_path: Path) -> None:
     found = numleak_document(said, {"tides": tides}, AUDITING, {})
     html = page(tmp_path, None, found)
     text = told(html)
-    assert "tides, step by step" in text and "Told a wrong value first" in text
+    assert "tides, step by step" in text and "Questions that state a wrong value" in text
     assert "&lt;i&gt;own" in html and "<i>own" not in html
     assert "The publisher's file continued" not in html
     assert "The same values" not in page(
@@ -158,10 +158,10 @@ def test_arms_that_are_alike_have_no_notice_and_arms_of_which_it_is_unknown_say_
 ) -> None:
     alike = written(tmp_path, comparability=likeness("comparable", sentences=()))
     assert "Not comparable:" not in alike and "equivalent to the original" in told(alike)
-    sentences = ("18 samples are too few to decide on x; about 360 samples would suffice.",)
+    sentences = ("18 samples are too few to judge x. About 360 samples would suffice.",)
     few = told(written(tmp_path, comparability=likeness("cannot_tell", sentences=sentences)))
     assert "Comparability: It is not yet clear whether the updated arm is comparable" in few
-    assert few.count("about 360 samples would suffice") == 3, "the head, the section and the limits"
+    assert few.count("About 360 samples would suffice") == 3, "the head, the section and the limits"
 
 
 def test_reports_from_before_arms_were_compared_and_damaged_ones_are_shown(tmp_path: Path) -> None:

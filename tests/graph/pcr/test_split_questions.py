@@ -263,7 +263,7 @@ def test_a_run_without_it_draws_nothing(lab: Lab) -> None:
     lab.refresh(limit=2)
     assert report(lab) is None
     assert statuses(lab) == Counter()
-    assert "Is the score memory?" not in lab.files.report_html.read_text()
+    assert "Is the score due to memory?" not in lab.files.report_html.read_text()
 
 
 def test_without_a_target_nothing_is_reworded_until_one_is_asked(
