@@ -14,6 +14,9 @@ A reader who knows old benchmarks sees at once which texts are of this year. Wit
 of this year that people wrote stand among the others, so that this alone gives nobody away: JSON
 lines with "task" and "text" (its fields).
 
+Of questions, readers see neither the accepted answers nor the right option: "label" is their
+answer, or the option's letter. Of a summary it is "faithful", "incomplete" or "unfaithful".
+
 A reader adds a line for each line, with the same "n", to `labels-a.answers.jsonl` and so on:
 
     labels: {"n", "label", "fluency": 1 to 3, "difficulty": 1 to 3, "machine": true|false,
@@ -40,11 +43,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from coreeval.agents.kinds import item_kind
 from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.evaluation.scores import LabelPair, score_accuracy, score_proportion
 from coreeval.schema import Evidence, Result, Sample, Task
-from coreeval.tasks import find_label, load_task
+from coreeval.tasks import adapt_task, find_label, load_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
@@ -55,6 +59,11 @@ FloatArray = npt.NDArray[np.float64]
 SHEETS = ("a", "b")
 TWEETS: Final = ("emotion", "irony", "stance")
 SENTENCES: Final = ("mrpc", "rte")
+SUMMARIES: Final = {
+    "faithful": "the summary has the main points, and nothing that the document does not say",
+    "incomplete": "what is missing matters more than what the summary has",
+    "unfaithful": "it says something that the document does not say",
+}
 LENGTHS: Final = (0.6, 1.5)
 """Times the original's words that an updated text of like length has."""
 DRAWS: Final = 2000
@@ -109,7 +118,8 @@ def _read(run: Path) -> Iterator[Read]:
             item.model_copy(update={"snippet": shown.get(known, item.snippet)})
             for known, item in store.history.evidence(_rests_on(store, ended)).items()
         )
-        yield Read(run.name, load_task(config.task, target), sample, ended.result, news)
+        task = adapt_task(load_task(config.task, target), sample)
+        yield Read(run.name, task, sample, ended.result, news)
     store.close()
 
 
@@ -150,9 +160,12 @@ def write_sheets(out: Path, read: Sequence[Read], seed: int, recent: Sequence[Ro
 
 
 def _entry(one: Read, arm: str, fields: dict[str, str]) -> tuple[Row, Row]:
-    shown = _question(one.task, fields)
+    task, sample = one.task, one.sample
+    shown = _question(task, fields)
+    item = {"task": task.model_dump(mode="json"), "sample": sample.model_dump(mode="json")}
     hidden: Row = {
-        "task": one.task.name, "id": one.sample.id, "arm": arm, "gold": one.sample.label_text,
+        **({} if item_kind(task).plain_text else {"item": item, "fields": fields}),
+        "task": task.name, "id": sample.id, "arm": arm, "gold": sample.label_text,
         "outcome": one.result.outcome, "words": sum(len(text.split()) for text in fields.values()),
     }  # fmt: skip
     return shown, hidden
@@ -163,9 +176,13 @@ def _recent_entry(task: Task, fields: dict[str, str]) -> tuple[Row, Row]:
 
 
 def _question(task: Task, fields: dict[str, str]) -> Row:
-    labels = {label.name: label.meaning for label in task.labels}
     question = task.question.replace("$target", task.target or "")
-    return {"question": question, "labels": labels, "text": fields}
+    if task.kind == "summary":
+        return {"question": "Is the summary faithful?", "labels": SUMMARIES, "text": fields}
+    if item_kind(task).plain_text:
+        labels = {label.name: label.meaning for label in task.labels}
+        return {"question": question, "labels": labels, "text": fields}
+    return {"question": question, "text": {name: fields[name] for name in task.shown_fields}}
 
 
 def _fact_entry(one: Read) -> Row:
@@ -238,7 +255,9 @@ def _differences(joined: Sequence[Row]) -> Iterator[str]:
     for row in joined:
         if "id" in row:
             arms.setdefault((row["folder"], row["task"], row["id"]), {})[row["arm"]] = row
-    for kind, tasks in (("tweets", TWEETS), ("sentences", SENTENCES), ("all", TWEETS + SENTENCES)):
+    others = tuple(sorted({row["task"] for row in joined if "item" in row}))
+    kinds = [("tweets", TWEETS), ("sentences", SENTENCES), *((name, (name,)) for name in others)]
+    for kind, tasks in [*kinds, ("all", (*TWEETS, *SENTENCES, *others))]:
         pairs = [
             (found["original"], found["updated"])
             for (_, task, _), found in arms.items()
@@ -284,6 +303,13 @@ def _agrees(row: Row) -> bool:
     return gold == given
 
 
+def _is_gold(row: Row) -> bool:
+    """Return whether the reader gave the gold of a question or summary."""
+    task = Task.model_validate(row["item"]["task"])
+    sample = Sample.model_validate(row["item"]["sample"])
+    return item_kind(task).is_gold(task, sample, row["fields"], str(row["label"]))
+
+
 def _joined(folder: Path, name: str) -> Iterator[Row]:
     key = {row["n"]: row for row in _lines(folder / "key.jsonl") if row["sheet"] == name}
     answers = {row["n"]: row for row in _lines(folder / f"labels-{name}.answers.jsonl")}
@@ -310,6 +336,8 @@ def _line(task: str, arm: str, rows: Sequence[Row]) -> str:
 
 def _labels(row: Row) -> LabelPair:
     """Return the label of the benchmark and the reader's, as the task spells them."""
+    if "item" in row:
+        return "gold", "gold" if _is_gold(row) else str(row["label"])
     task = load_task(row["task"], "hillary" if row["task"] == "stance" else None)
     found = (find_label(task, row[key]) for key in ("gold", "label"))
     gold, given = (label.name if label else "" for label in found)
