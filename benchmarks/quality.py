@@ -118,7 +118,7 @@ def _read(run: Path) -> Iterator[Read]:
             item.model_copy(update={"snippet": shown.get(known, item.snippet)})
             for known, item in store.history.evidence(_rests_on(store, ended)).items()
         )
-        task = adapt_task(load_task(config.task, target), sample)
+        task = adapt_task(load_task(config.task, target), sample.fields)
         yield Read(run.name, task, sample, ended.result, news)
     store.close()
 
