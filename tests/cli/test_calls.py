@@ -306,7 +306,7 @@ def test_batches_of_runs_elsewhere_go_with_their_money_once_they_are_old(
 def test_an_open_batch_that_stays_is_told_with_the_reason(shell: Shell, folder: Path) -> None:
     asyncio.run(send_elsewhere(folder, 1, "sent", answered=False))
     said = shell("calls", "gc", "--dry-run")
-    assert "kept: 1 open batch of runs that are not in the workspace" in said.out
+    assert "kept: 1 open batch from runs outside the workspace" in said.out
     assert "--open-batches" in said.out
 
 
