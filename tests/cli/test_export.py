@@ -76,7 +76,7 @@ def test_a_release_is_pushed_with_the_token_of_the_env_file(
     assert told["commit"] == hub.repositories["me/trial"].tags["1"]
     again = shell("push", released, "--to", "me/trial")
     assert (again.code, again.err) == (0, "")
-    assert again.out.startswith("me/trial has trial 1 already\n")
+    assert again.out.startswith("me/trial already has trial 1\n")
     assert TOKEN not in again.out
 
 

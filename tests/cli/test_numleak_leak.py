@@ -70,7 +70,7 @@ def test_a_signal_of_other_dates_is_told_before_anything_is_asked(
     path = shell.write("audit.yaml", json.dumps(CONFIG))
     said = detect(shell, path, "--signal", "strange.csv", "--json")
     assert said.code == 2
-    assert "the signal strange has one date (1950-01), none" in said.error["message"]
+    assert "the signal strange has one date (1950-01), but no" in said.error["message"]
     assert not list(shell.folder.rglob("responses.jsonl"))
     for wrong, message in (
         ("none.csv", "cannot read"),

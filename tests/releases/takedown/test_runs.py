@@ -165,5 +165,5 @@ def test_a_run_that_repeats_a_cassette_is_not_resumed(tmp_path: Path, cassette: 
         for each in erase_from_run(files, FINDER, dry=False)
         if each.kind == "results of the run"
     )
-    assert ("delete both" in told) == bool(cassette)
+    assert ("delete the run and the cassette" in told) == bool(cassette)
     assert ("coreeval resume" in told) == (not cassette)
