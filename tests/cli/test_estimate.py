@@ -330,7 +330,9 @@ def test_without_news_the_way_to_it_comes_before_the_run(shell: Shell) -> None:
     )
     config = shell.config(changes | {"knowledge.path": None})
     said = shell("estimate", config, "--limit", "2").out
-    assert "there is no news yet; next: run in the folder of the config: coreeval gdelt sync" in said
+    assert (
+        "there is no news yet; next: run in the folder of the config: coreeval gdelt sync" in said
+    )
     assert (
         said.endswith(f"\nthen: coreeval refresh {config.name} --limit 2\n")
         and "\nnext:" not in said
