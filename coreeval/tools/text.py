@@ -1,7 +1,8 @@
 """Displays foreign texts: differences by word, hidden characters, spreadsheet cells.
 
 Invisible characters, such as controls and those that reorder or hide text, are shown as U+FFFD. In
-CSV for spreadsheets, no cell is a formula, and cells are read back unchanged.
+CSV for spreadsheets, no cell is a formula, whatever separator the spreadsheet expects, and cells
+are read back unchanged.
 """
 
 import csv
@@ -179,11 +180,25 @@ def visible_value(value: _Shown) -> _Shown | str:
     return type(value)(shown) if shown != value else value
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")  # noqa: RUF001
-"""Characters that make a spreadsheet treat a cell as a formula (OWASP, CSV Injection), and our own
-mark."""
 _SEPARATORS = ",;\t"
-"""The separators of a sheet; in some locales, spreadsheets save with another separator."""
+"""The separators of a sheet; in some locales, spreadsheets expect and save another separator."""
+_SIGNS = "-=+@＝＋－＠"  # noqa: RUF001
+"""Signs that make a spreadsheet treat a cell as a formula (OWASP, CSV Injection)."""
+
+
+def _starts(mark: str) -> re.Pattern[str]:
+    """Return a pattern for the places in a cell that need our mark, followed by `mark`.
+
+    They are its start, if a sign, an apostrophe or a space that may be dropped follows, and each
+    separator or line break before a sign: a spreadsheet that expects another separator starts a
+    cell there, without the quotes before the sign.
+    """
+    whole = rf"\A{mark}(?=[{_SIGNS}\t\r\n'])"
+    inner = rf"(?<=[{_SEPARATORS}\r\n]){mark}(?='*\"*[{_SIGNS}])"
+    return re.compile(f"{whole}|{inner}")
+
+
+_UNMARKED, _MARKED = _starts(""), _starts("'")
 
 
 def format_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -203,14 +218,16 @@ def join_fields(fields: Mapping[str, str]) -> str:
 
 
 def escape_formula(cell: str) -> str:
-    """Return a cell with an apostrophe before it if a spreadsheet would read it as a formula."""
-    cell = cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    """Return a cell with an apostrophe wherever a spreadsheet would read a formula.
+
+    That is at its start, or after a separator or line break in it.
+    """
+    return _UNMARKED.sub("'", cell.replace("\0", "\N{REPLACEMENT CHARACTER}"))
 
 
 def unescape_formula(cell: str) -> str:
-    """Return a cell without the apostrophe that `escape_formula` added."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    """Return a cell without the apostrophes that `escape_formula` added."""
+    return _MARKED.sub("", cell)
 
 
 def iter_sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

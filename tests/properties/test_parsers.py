@@ -1,8 +1,11 @@
 """What holds for every parser of foreign text, whatever the text."""
 
+import csv
+import io
 import json
 import tempfile
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
+FORMULAS = st.text(alphabet=st.sampled_from("a=+-@\uff1d,;\t\r\n'\""), max_size=12)
 CELLS = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"))
 
 
@@ -167,3 +171,16 @@ def test_a_harmless_cell_is_no_formula(cell: str) -> None:
     made = escape_formula(cell)
     assert not made.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
     assert unescape_formula(made) == cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+@given(st.lists(st.lists(FORMULAS, min_size=2, max_size=2), max_size=3))
+def test_no_cell_is_a_formula_whatever_the_separator(rows: list[list[str]]) -> None:
+    escaped = [[escape_formula(cell) for cell in row] for row in rows]
+    assert [[unescape_formula(cell) for cell in row] for row in escaped] == rows
+    made = io.StringIO(newline="")
+    csv.writer(made).writerows(escaped)
+    for sheet, separator in product((format_sheet(("a", "b"), rows), made.getvalue()), ",;\t"):
+        quoted = csv.reader(io.StringIO(sheet, newline=""), delimiter=separator)
+        cells = [cell for row in quoted for cell in row]
+        cells += [cell for line in sheet.splitlines() for cell in line.split(separator)]
+        assert not [cell for cell in cells if cell.lstrip().startswith((*"=+-@\uff1d",))]

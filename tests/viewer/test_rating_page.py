@@ -34,7 +34,7 @@ def test_a_rater_rates_with_keys_comes_back_and_downloads(reader: Reader, tmp_pa
     expect(page.get_by_role("status")).to_have_text("1 of 3 texts rated")
     expect(page.get_by_role("heading", level=2)).to_contain_text("Text 2 of 3")
     page.get_by_role("radio", name="2 A few mistakes").check()
-    page.get_by_role("textbox").fill("-n3 as it is")
+    page.get_by_role("textbox").fill("-n3 as it is;=1,'-2")
     page.reload()
     expect(page.get_by_role("radio", name="2 A few mistakes")).to_be_checked()
     expect(page.get_by_text("Rate every text on its own")).to_be_hidden()
@@ -48,10 +48,11 @@ def test_a_rater_rates_with_keys_comes_back_and_downloads(reader: Reader, tmp_pa
     sheet = tmp_path / "back.csv"
     download.value.save_as(sheet)
     assert download.value.suggested_filename == "rater-1.csv"
+    assert "\"'-n3 as it is;'=1,''-2\"" in sheet.read_text("utf-8")
     rows = [(row.item, row.rater, *row.cells.values(), row.note) for row in read_sheets([sheet])]
     assert rows == [
         ("abc123-000", "rater-1", "3", "2", "1", "0", ""),
-        ("abc123-001", "rater-1", "2", "", "", "", "-n3 as it is"),
+        ("abc123-001", "rater-1", "2", "", "", "", "-n3 as it is;=1,'-2"),
         ("abc123-002", "rater-1", "", "", "", "", ""),
     ]
 

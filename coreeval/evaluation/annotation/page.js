@@ -192,7 +192,9 @@ function nextOpen() {
 
 function cell(value) {
   const text = value === undefined ? "" : String(value);
-  const harmless = /^[=+\-@\t\r\n'＝＋－＠]/.test(text) ? `'${text}` : text;
+  const harmless = text
+    .replace(/[,;\t\r\n](?='*"*[=+\-@＝＋－＠])/g, "$&'")
+    .replace(/^(?=[=+\-@\t\r\n'＝＋－＠])/, "'");
   return `"${harmless.replaceAll('"', '""')}"`;
 }
 

@@ -53,7 +53,7 @@ def keep_cell(cell: TableCell) -> TableCell:
 
 
 def escape_cell(cell: TableCell) -> TableCell:
-    """Return a cell, prefixed with an apostrophe if a spreadsheet could read it as a formula."""
+    """Return a cell with an apostrophe wherever a spreadsheet could read a formula."""
     return escape_formula(visible(cell)) if isinstance(cell, str) else cell
 
 

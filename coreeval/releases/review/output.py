@@ -86,7 +86,7 @@ _VERDICT_WORDS: dict[str, Verdict] = {
 def write_sheet(path: Path, samples: Sequence[ReviewEntry]) -> None:
     """Write a row for each sample, in UTF-8 with a byte order mark for spreadsheets.
 
-    A cell that a spreadsheet could read as a formula is prefixed with an apostrophe.
+    An apostrophe precedes whatever a spreadsheet could read as a formula (see `escape_formula`).
     """
     write_text(path, format_sheet(SHEET_COLUMNS, map(_sheet_cells, samples)))
 

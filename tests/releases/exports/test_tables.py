@@ -79,6 +79,9 @@ def test_only_what_a_spreadsheet_would_run_is_marked() -> None:
     assert [escape_cell(cell) for cell in ("=1+1", "@x", "-1", "a=b", "", -1)] == [
         "'=1+1", "'@x", "'-1", "a=b", "", -1,
     ]  # fmt: skip
+    assert [escape_cell(cell) for cell in ("a;=1", "a\t-1", "a\n@x", 'a,"+1"', "a, -1; b")] == [
+        "a;'=1", "a\t'-1", "a\n'@x", "a,'\"+1\"", "a, -1; b",
+    ]  # fmt: skip
 
 
 def test_junit_has_a_case_for_each_sample(sources: Sources, tmp_path: Path) -> None:
