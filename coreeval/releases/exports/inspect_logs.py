@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
@@ -57,6 +58,9 @@ _STOPS: dict[str, StopReason] = {
     "content_filter": "content_filter",
 }
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
+_UNSAFE = re.compile(r"\A[A-Za-z]:|%[0-9A-F]{2}|[\\\x00-\x1f\x7f-\x9f]")
+"""Parts of an id that are unsafe in a path, or look like an id that was encoded for that reason."""
+_ENCODED = re.compile(r"[%/:\\\x00-\x1f\x7f-\x9f]")
 
 
 def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) -> EvalSample:
@@ -72,7 +76,7 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
         messages.append(reply)
         output = ModelOutput(choices=[ChatCompletionChoice(message=reply, stop_reason="stop")])
     return EvalSample(
-        id=sample.id,
+        id=_name_sample(sample.id),
         epoch=1,
         input=asked,
         target=find_kind(sample.fields, label).gold(sample.fields, label),
@@ -80,7 +84,7 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
         output=output,
         scores=_scores(ended, steps),
         metadata={
-            **result.model_dump(mode="json", exclude={"sample_id", "updated", "facts"}),
+            **result.model_dump(mode="json", exclude={"updated", "facts"}),
             "split": sample.split,
             "facts": [fact.model_dump(mode="json") for fact in store.facts(sample.id)],
         },
@@ -89,6 +93,17 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
         uuid=sample.id,
         **_times(steps),
     )
+
+
+def _name_sample(sample_id: str) -> str:
+    """Return a sample's id in a log, where it is part of a packed file's path.
+
+    An id that leads out of the folder into which someone unpacks the log is percent-encoded.
+    """
+    is_inside = all(part.strip(". ") for part in sample_id.split("/"))
+    if is_inside and not _UNSAFE.search(sample_id):
+        return sample_id
+    return _ENCODED.sub(lambda found: f"%{ord(found[0]):02X}", sample_id)
 
 
 def _sample_text(fields: dict[str, str], label: str) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from inspect_ai.event import EventTreeSpan, InfoEvent, ModelEvent, event_tree
@@ -24,6 +25,7 @@ from coreeval.tools.stores.call_records import CallRecord, call_key, call_reques
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, StepRecord
+from tests.releases import kinds
 from tests.releases.exports.conftest import Sources, assemble
 from tests.releases.kit import NOW, Made, make_run
 
@@ -212,6 +214,32 @@ def test_without_the_call_store_the_words_are_left_out(told: Made, tmp_path: Pat
     assert isinstance(call, ModelEvent)
     assert (call.input, call.output.completion) == ([], "")
     assert call.output.usage and call.output.usage.output_tokens == 30
+
+
+def test_no_id_leads_out_of_the_folder_of_an_unpacked_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = {
+        "../../x": "..%2F..%2Fx",
+        "..%2F..%2Fx": "..%252F..%252Fx",
+        "/x": "%2Fx",
+        "C:/x": "C%3A%2Fx",
+        "a\\b": "a%5Cb",
+        "a\nb": "a%0Ab",
+        "a/.. /b": "a%2F.. %2Fb",
+        "emotion/test/1": "emotion/test/1",
+        "own:b, 100%": "own:b, 100%",
+    }
+    rows = [{**row, "id": name} for row, name in zip(kinds.ROWS["choice"] * 3, named, strict=True)]
+    monkeypatch.setitem(kinds.ROWS, "choice", rows)
+    made = kinds.make_kind_run(tmp_path, "choice")
+    export(made.files.root, to="inspect", out=tmp_path / "out")
+    (path,) = tmp_path.glob("out/logs/*.eval")
+    names = ZipFile(path).namelist()
+    assert {f"samples/{name}_epoch_1.json" for name in named.values()} <= set(names)
+    assert not [name for name in names if {"", ".", ".."} & {*map(str.strip, name.split("/"))}]
+    for name, encoded in named.items():
+        assert read_eval_log_sample(path, encoded).metadata["sample_id"] == name
 
 
 def test_many_samples_become_several_logs(
