@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Final, Literal, get_args
 
@@ -52,9 +53,9 @@ _NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _TOLERANCE: Final = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?%?", re.IGNORECASE)
-_WIDEST_SHARE: Final = 100.0
-_SMALLEST: Final = 1e-15
-_LARGEST: Final = 1e15
+_WIDEST_SHARE: Final = 100
+_SMALLEST: Final = Decimal("1e-15")
+_LARGEST: Final = Decimal("1e15")
 _LONGEST_ANSWER: Final = 2_000
 _MOST_ANSWERS: Final = 1_000
 _LONGEST_DETAIL: Final[Mapping[str, int]] = {"unit": 200, "tolerance": 2_000, PROGRAM: 2_000}
@@ -174,17 +175,26 @@ def _check_tolerance(tolerance: str) -> None:
         raise ItemDefect(
             f"the tolerance {tolerance[:100]!r} is neither a non-negative number nor a percentage"
         )
-    value, is_share = float(tolerance.removesuffix("%")), tolerance.endswith("%")
+    value, is_share = _read_tolerance(tolerance.removesuffix("%")), tolerance.endswith("%")
     if is_share and value >= _WIDEST_SHARE:
         raise ItemDefect(
             f"the tolerance {tolerance[:100]!r} must be below 100%, because "
             "otherwise the answer 0 would be accepted"
         )
-    is_zero = set(tolerance.casefold().partition("e")[0]) <= set("0.%")
-    if not is_zero and not _SMALLEST <= value <= _LARGEST:
+    if value and not _SMALLEST <= value <= _LARGEST:
         raise ItemDefect(
             f"the tolerance {tolerance[:100]!r} is not between {_SMALLEST:g} and {_LARGEST:g}"
         )
+
+
+def _read_tolerance(number: str) -> Decimal:
+    """Return a number as answers are later compared with it; even 0 may have a large exponent."""
+    try:
+        return Decimal(number)
+    except InvalidOperation:
+        raise ItemDefect(
+            f"the exponent of the tolerance {number[:100]!r} is too large or too small"
+        ) from None
 
 
 def _read_type(value: object, accepted: Sequence[str]) -> Label:

@@ -91,7 +91,7 @@ def test_answers_come_in_several_forms(
     assert label.name == kind
 
 
-@pytest.mark.parametrize("tolerance", ["0", "0%", "0.0", "1e-9", "99.9%", "1e15"])
+@pytest.mark.parametrize("tolerance", ["0", "0%", "0.0", "1e-9", "99.9%", "1e-15", "1e15"])
 def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str) -> None:
     fields, _ = read(answer(tmp_path), QUESTION | {"tolerance": tolerance})
     assert fields["tolerance"] == tolerance
@@ -108,6 +108,9 @@ def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str
         ({"tolerance": "9" * 1000}, "is not between 1e-15 and 1e\\+15"),
         ({"tolerance": "1e-99999999999"}, "is not between"),
         ({"tolerance": "0." + "0" * 400 + "1%"}, "is not between"),
+        ({"tolerance": "0e99999999999999999999"}, "the exponent of the tolerance '0e9+' is too"),
+        ({"tolerance": "0e-99999999999999999999%"}, "is too large or too small"),
+        ({"tolerance": "1e99999999999999999999%"}, "is too large or too small"),
         ({"tolerance": "100%"}, "must be below 100%, because otherwise the answer 0 would be"),
         ({"choices": ["a", "b"]}, "should that be choice?"),
         ({"context": ""}, "the context field is empty"),
