@@ -437,7 +437,7 @@ def test_a_class_is_checked_against_its_protocol(shell: Shell, half: str) -> Non
         == "1 plugin, 1 of them unusable"
     )
     none = shell("plugins", "--check", f"{half}:Nothing", "--json")
-    assert none.code == 2 and "not usable for any group" in none.error["message"]
+    assert none.code == 2 and "cannot be used for any group" in none.error["message"]
     for name, message in (("half", "'half' is not a plugin"), ("plugin:half", "no installed")):
         with pytest.raises(CoreEvalError, match=message):
             coreeval.list_plugins(name)

@@ -90,7 +90,7 @@ def test_dates_become_texts(given: object, text: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"id": 1}, "a single dict is not rows"),
+        ({"id": 1}, "a single dict is not a list of rows"),
         ([1, 2], "a row is a int, not a dict"),
         (7, "a row is a int, not a dict"),
         ([{"id": 1}, None], "a row is a NoneType, not a dict"),

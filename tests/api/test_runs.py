@@ -39,7 +39,7 @@ def test_a_run_in_memory_goes_on_where_it_stopped(shell: Shell) -> None:
     done = refresh({**CONFIG, "run": {"concurrency": 1}}, limit=8, run_dir="run", around=hooks)
     assert done.manifest.status == "interrupted"
     assert done.counts["pending"] > 0
-    with pytest.raises(RunStateError, match="no report") as caught:
+    with pytest.raises(RunStateError, match="no readable report") as caught:
         done.scores()
     assert "coreeval resume" in caught.value.hint
     again = resume(done)
