@@ -132,7 +132,7 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
     """
     assert plan.detector.score, "a detector with questions has a score"
     check_endpoints(plan)
-    with lock_opened_run(plan.files, plan.manifest):
+    with lock_opened_run(plan.files, plan.manifest, plan.setup):
         found = _ask(plan, around, plan.detector.score)
         return keep_findings(plan, found, around)
 
@@ -146,7 +146,7 @@ def collect_answers(
         CoreEvalError: as `run_detector` does.
     """
     check_endpoints(plan)
-    with lock_opened_run(plan.files, plan.manifest):
+    with lock_opened_run(plan.files, plan.manifest, plan.setup):
         return _ask(plan, around, lambda _inputs, answers: answers)
 
 

@@ -45,7 +45,7 @@ def evaluate(
     """
     found = prepare_evaluation(run_dir, targets, budget_usd)
     check_targets(found.setup, found.asked_targets, open_workspace(found.manifest))
-    with lock_opened_run(found.files, found.manifest):
+    with lock_opened_run(found.files, found.manifest, found.setup):
         with open_store(found.files, around.now) as store:
             refuse_open(store, found.files)
             store.reopen_stages(ASKING_NODES)

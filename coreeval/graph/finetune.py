@@ -44,7 +44,7 @@ def run_finetune(plan: FinetunePlan, *, around: RunHooks = DEFAULT_HOOKS) -> Det
         while True:
             with plan.results.claim(_PUBLISH) as mine:
                 if mine:
-                    with lock_opened_run(plan.files, plan.manifest):
+                    with lock_opened_run(plan.files, plan.manifest, plan.setup):
                         return keep_findings(plan, found, around)
             time.sleep(WAIT_S)
 

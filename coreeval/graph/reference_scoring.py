@@ -113,7 +113,7 @@ def run_with_reference(plan: ReferencePlan, *, around: RunHooks = DEFAULT_HOOKS)
 
 def _score_reference(plan: ModelPlan, around: RunHooks) -> tuple[str, Mapping[str, TextAnswer]]:
     if isinstance(plan, RunScoring):
-        with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest):
+        with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest, plan.setup):
             return plan.scoring.weights.name, plan.scoring.collect_answers(around.watch)
     ((name, answers),) = collect_answers(plan, around=around).items()
     return name, answers

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -42,6 +43,7 @@ from coreeval.graph.setup import (
     check_splits,
     check_subset,
     fingerprints,
+    load_rules,
     prompt_versions,
     require_trusted,
     set_up,
@@ -140,6 +142,7 @@ def refresh(
         open_store(files, around.now).close()  # created before the manifest that refers to it
         if setup.control:
             open_control(files, around.now).close()
+        setup, manifest = _reread_takedown(setup, manifest, workspace)
         write_manifest(files.manifest, manifest)
         if around.remark:
             named = files.root.is_relative_to(workspace_for(Path.cwd()).runs.resolve())
@@ -165,7 +168,8 @@ def resume(
         around: progress callback, clock and team builder.
 
     Raises:
-        RunStateError: there is no run, or its config has changed and `if_changed` says refuse.
+        RunStateError: there is no run, its config has changed and `if_changed` says refuse, or the
+            takedown list has changed meanwhile.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         RunLocked: another process is using it.
         RunCorrupt: a store is damaged; nothing was overwritten.
@@ -195,7 +199,7 @@ def resume(
             "--anew starts a new run with the current ones",
         )
     require_trusted(setup.config, open_workspace(manifest))
-    with lock_opened_run(files, manifest):
+    with lock_opened_run(files, manifest, setup):
         return execute(setup, manifest, files, open_workspace(manifest), around)
 
 
@@ -205,13 +209,13 @@ def retry(
     """Retry the samples that failed, and only those.
 
     Raises:
-        RunStateError: there is no run.
+        RunStateError: there is no run, or the takedown list has changed meanwhile.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         RunLocked: another process is using it.
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
     require_trusted(setup.config, open_workspace(manifest))
-    with lock_opened_run(files, manifest):
+    with lock_opened_run(files, manifest, setup):
         with open_store(files, around.now) as store:
             store.hold()
             store.forget("failed")
@@ -305,6 +309,20 @@ def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
             where=manifest.workspace,
             hint=f"restore it, or set the folder that has calls.db: {HOME_VARIABLE}=DIR",
         )
+
+
+def _reread_takedown(
+    setup: Setup, manifest: Manifest, workspace: Workspace
+) -> tuple[Setup, Manifest]:
+    """Return a new run's setup and manifest with the takedown list of this moment.
+
+    A takedown lists its names before it looks for runs. So once run.db exists, either the list has
+    the names, or the takedown finds the run and is rejected.
+    """
+    rules = load_rules(setup.config, workspace)
+    listed = {"takedown": len(rules.takedown), "takedown_sha256": rules.takedown.fingerprint}
+    knowledge = manifest.knowledge.model_copy(update=listed)
+    return replace(setup, rules=rules), manifest.model_copy(update={"knowledge": knowledge})
 
 
 def _keep_config(files: RunFiles, config: Config) -> None:
@@ -436,13 +454,22 @@ def lock_run(files: RunFiles) -> Iterator[None]:
 
 
 @contextmanager
-def lock_opened_run(files: RunFiles, manifest: Manifest) -> Iterator[None]:
+def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterator[None]:
     """Hold the lock of a run that `open_run` has read, and keep its budget and other free keys.
 
     Raises:
         RunLocked: another process holds it.
+        RunStateError: the takedown list has changed since `open_run`, so texts that it read may be
+            deleted by now; nothing was written.
     """
     with lock_run(files):
+        rules = load_rules(setup.config, open_workspace(manifest))
+        if rules.takedown.fingerprint != setup.rules.takedown.fingerprint:
+            raise RunStateError(
+                "the takedown list has changed since this command began",
+                where=str(files.root),
+                hint="repeat the command, which then uses the new list",
+            )
         recorded = read_original_manifest(files.manifest)
         if recorded.source != manifest.source:
             changed = recorded.model_copy(update={"source": manifest.source})

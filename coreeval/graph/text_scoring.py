@@ -272,7 +272,7 @@ def run_scoring(plan: RunScoring, *, around: RunHooks = DEFAULT_HOOKS) -> Detect
         RunError: the device ran out of memory; scores are kept.
         RunLocked: another process is using the run.
     """
-    with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest):
+    with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest, plan.setup):
         found = {plan.scoring.weights.name: plan.scoring.score(around.watch)}
         return keep_findings(plan, found, around)
 

@@ -176,7 +176,21 @@ def _find_class(group: PluginGroup, name: str) -> PluginOrigin:
         found = metadata.distribution(packages[0])
         return origin.model_copy(update={"distribution": found.name, "version": found.version})
     places = list(spec.submodule_search_locations or ()) or [spec.origin or ""]
+    _refuse_unreadable(places, name)
     return origin.model_copy(update={"digest": _hash_code(map(Path, places), name)})
+
+
+def _refuse_unreadable(places: Iterable[str], name: str) -> None:
+    """Raise an error if some code of a module is in no file or folder, as in a ZIP archive."""
+    for place in places:
+        if not place or not (Path(place).is_file() or Path(place).is_dir()):
+            raise PluginError(
+                f"the code of the plugin {name} is neither in a file nor in a folder, so a change "
+                "of it would not be noticed",
+                where=place or f"plugin:{name}",
+                hint="unpack it into a folder on PYTHONPATH, or install its package into this "
+                "environment",
+            )
 
 
 def _hash_code(places: Iterable[Path], name: str) -> str:

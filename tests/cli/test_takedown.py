@@ -23,9 +23,11 @@ from filelock import FileLock
 from openpyxl import Workbook, load_workbook
 
 from coreeval.agents.name_finder import NameFinder
+from coreeval.agents.safety import SafetyRules
 from coreeval.cli import main
-from coreeval.config import load_config
+from coreeval.config import Config, load_config
 from coreeval.graph.bundled import DATASETS, demo_data
+from coreeval.graph.setup import load_rules
 from coreeval.releases.takedown.calls import TextMatches, erase_calls
 from coreeval.releases.takedown.names import add_names
 from coreeval.tools.json_cache import JsonCache
@@ -499,6 +501,25 @@ def test_a_run_that_began_before_the_list_and_appears_after_the_names_are_on_it(
     monkeypatch.chdir(folder)
     assert shell("takedown", NAME, "--yes").code == 0
     assert naming(late) == []
+
+
+def test_a_refresh_that_has_read_the_list_is_seen(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new, codes = run_of(folder, "rte").with_name("new"), list[int]()
+
+    def read(config: Config, workspace: Workspace | None = None) -> SafetyRules:
+        found = load_rules(config, workspace)
+        codes.append(main(["takedown", NAME, "--yes"]))
+        return found
+
+    monkeypatch.setattr("coreeval.graph.run.load_rules", read)
+    assert shell("refresh", folder / "rte.yaml", "--run-dir", new).code == 0
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert codes == [1]  # the new run is locked
+    assert shell("takedown", NAME, "--yes").code == 0
+    assert naming(new) == []
 
 
 @pytest.mark.parametrize("name", ["Al", "a # b", "0123456789abcdef", " . "])

@@ -1,11 +1,17 @@
 """What the owner of a benchmark decides about real people holds in every arm."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import pytest
 
-from coreeval.errors import ConfigError
+from coreeval.errors import ConfigError, RunStateError
+from coreeval.graph import run
+from coreeval.graph.run import retry
 from coreeval.schema import Flag, Policy, ReplacedFact
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles
 from tests.graph.kit import MOMENT, Lab, Undisturbed, config_of, ended
 from tests.support.wire import Prompted
 
@@ -104,3 +110,48 @@ def test_a_takedown_list_that_is_not_there(lab: Lab) -> None:
     with pytest.raises(ConfigError, match="takedown list cannot be read"):
         lab.refresh()
     assert not lab.files.root.exists()
+
+
+def _list_before_the_lock(lab: Lab, entries: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a takedown write its list, and end, after a command has read the list."""
+    lock = run.lock_run
+
+    @contextmanager
+    def lock_late(files: RunFiles) -> Iterator[None]:
+        lab.workspace.takedown.parent.mkdir(exist_ok=True)
+        lab.workspace.takedown.write_text("\n".join(sorted(entries)))
+        with lock(files):
+            yield
+
+    monkeypatch.setattr(run, "lock_run", lock_late)
+
+
+def test_a_list_written_while_a_refresh_prepares_holds(
+    lab: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = {fact.evidence_id for fact in _facts(undisturbed)}
+    _list_before_the_lock(lab, gone, monkeypatch)
+    lab.refresh()
+    assert all(fact.evidence_id not in gone for r in lab.results().values() for fact in r.facts)
+    assert lab.manifest.knowledge.takedown == len(gone)
+    assert len(lab.manifest.knowledge.takedown_sha256) == 64
+
+
+@pytest.mark.parametrize("work", [Lab.resume, lambda lab: retry(lab.files.root)])
+def test_a_list_written_while_a_resume_prepares_stops_it(
+    killed: Lab,
+    undisturbed: Undisturbed,
+    monkeypatch: pytest.MonkeyPatch,
+    work: Callable[[Lab], object],
+) -> None:
+    before = killed.results()
+    gone = {fact.evidence_id for fact in _facts(undisturbed)}
+    _list_before_the_lock(killed, gone, monkeypatch)
+    with pytest.raises(RunStateError, match="takedown list has changed") as told:
+        work(killed)
+    assert "repeat the command" in told.value.hint
+    assert killed.asked() == [] and killed.results() == before
+    work(killed)
+    later = {key: result for key, result in killed.results().items() if key not in before}
+    assert later
+    assert all(fact.evidence_id not in gone for r in later.values() for fact in r.facts)

@@ -191,7 +191,7 @@ def test_a_licence_that_is_stated_after_the_run_is_taken_over(made: Made) -> Non
     source.write_text(yaml.safe_dump(config))
     _, manifest, setup = open_run(made.files.root, None)
     assert not any(change.startswith("dataset.") for change in list_changes(manifest, setup))
-    with lock_opened_run(made.files, manifest):  # as `coreeval resume` does
+    with lock_opened_run(made.files, manifest, setup):  # as `coreeval resume` does
         pass
     assert made.release("2").manifest.licence.redistribute
 

@@ -5,6 +5,7 @@ import py_compile
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Protocol
+from zipfile import ZipFile
 
 import pytest
 
@@ -154,6 +155,23 @@ def test_every_file_that_an_import_may_run_is_part_of_the_digest(site: Site, way
     site.forget()
     places[way].write_bytes(b"other code")
     assert find_origin("targets", "echo_package:Echo").digest != before
+
+
+@pytest.mark.parametrize("module", ["echo_module", "echo_package", "echo_space.inner"])
+def test_code_in_an_archive_is_refused(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    archive = tmp_path / "code.zip"
+    with ZipFile(archive, "w") as file:
+        for name in ("echo_module.py", "echo_package/__init__.py", "echo_space/inner.py"):
+            file.writestr(name, ECHO)
+        file.writestr("echo_space/", "")  # some versions of Python need it to find the module
+    (site.folder / "echo_space").mkdir()  # the rest of this module is in the archive
+    monkeypatch.syspath_prepend(str(archive))
+    with pytest.raises(PluginError, match="neither in a file nor in a folder") as told:
+        allow_plugin(PluginUse("targets", f"{module}:Echo"))
+    assert told.value.where.startswith(str(archive))
+    assert "unpack it into a folder" in told.value.hint
 
 
 def test_code_in_a_cache_is_never_run(site: Site) -> None:
