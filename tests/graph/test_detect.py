@@ -179,7 +179,7 @@ def test_a_damaged_finding_is_one_error_that_says_what_to_do(asked: Lab, text: s
     path.write_text(text)
     with pytest.raises(RunCorrupt, match="the finding of the question is damaged") as caught:
         run_detector(plan_detection(KNOWS, asked.files.root, [], None))
-    assert "delete it" in caught.value.hint
+    assert "delete the file" in caught.value.hint
 
 
 def test_a_damaged_document_is_told_before_anything_is_asked(asked: Lab) -> None:
