@@ -165,7 +165,7 @@ def config() -> Iterator[dict[str, Any]]:
 
 def test_a_limit_that_one_answer_may_exceed_is_told(config: dict[str, Any]) -> None:
     (told,) = describe_sample_limit(Config.model_validate(config))
-    assert "openai:x" in told and "may cost 1.0000 USD, more than 0.5000" in told
+    assert "openai:x" in told and "may cost 1.0000 USD, which is more than 0.5000" in told
     config["run"] = {"max_usd_per_sample": 1.5}
     assert describe_sample_limit(Config.model_validate(config)) == []
 
