@@ -85,7 +85,7 @@ def format_changelog(manifest: ReleaseManifest, diff: "Diff | None") -> str:
         diff: The changes from its parent; None without a parent.
     """
     changelog = manifest.changelog
-    since = f"since {diff.before.version}" if diff else "the first release"
+    since = f"changes since {diff.before.version}" if diff else "the first release"
     rows = (
         (what, one.added, one.removed, one.changed or "", one.kept)
         for what, one in (("samples", changelog.samples), ("facts", changelog.facts))
@@ -108,7 +108,7 @@ def summarize_diff(diff: "Diff") -> str:
 def _outcomes(diff: "Diff") -> tuple[str, str]:
     rows = [(one.before, one.after, one.samples) for one in diff.outcomes]
     table = markdown_table("before", "after", "samples", rows=rows)
-    return "Other outcomes", table if rows else ""
+    return "Changed outcomes", table if rows else ""
 
 
 def _settings(diff: "Diff") -> tuple[str, str]:
@@ -118,7 +118,7 @@ def _settings(diff: "Diff") -> tuple[str, str]:
         if not one.name.startswith(_COUNT_KEYS)
     ]
     table = markdown_table("what", "before", "after", rows=rows)
-    return "How it was made", table if rows else ""
+    return "Differences in settings", table if rows else ""
 
 
 def _samples(diff: "Diff") -> tuple[str, str]:

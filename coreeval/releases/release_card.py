@@ -256,7 +256,7 @@ def _still_stale(manifest: ReleaseManifest) -> str:
         return ""
     return (
         f"- Updated samples that are still stale: {manifest.still_stale}. Their evidence is older "
-        "than the run required, or from before a new target's cutoff. No sufficiently recent "
+        "than the run allowed, or from before a new target's cutoff. No sufficiently recent "
         "news was found to renew them.\n"
     )
 
@@ -268,7 +268,8 @@ def _reviewed(manifest: ReleaseManifest) -> str:
     return (
         f"Of {state.listed} {plural(state.listed, 'sample that names', 'samples that name')} real "
         f"people or {plural(state.listed, 'is', 'are')} otherwise doubtful, a person "
-        f"approved {state.approved} and rejected {state.rejected}; {state.pending} are undecided."
+        f"approved {state.approved} and rejected {state.rejected}; "
+        f"{state.pending} {plural(state.pending, 'is', 'are')} undecided."
     )
 
 

@@ -64,7 +64,7 @@ def _followed_parent(by_run: FollowedRelease) -> Release:
     found = read_release(Path(by_run.path))
     if found.digest != by_run.digest:
         raise ReleaseError(
-            f"this is not the release {by_run.version} that the run was made from",
+            f"this is not release {by_run.version}, from which the run was made",
             where=by_run.path,
             hint="restore the published release, or choose another release",
         )

@@ -123,7 +123,7 @@ def require_whole(path: Path) -> Release:
         raise ReleaseError(
             f"the release has changed since it was made: {first.file}: {first.message}",
             where=str(path),
-            hint=f"see all with: {command('verify', path)}",
+            hint=f"see all problems with: {command('verify', path)}",
         )
     return made
 

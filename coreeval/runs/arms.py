@@ -93,8 +93,8 @@ def shard_name(split: str) -> str:
         raise ConfigError(
             f"{split[:80]!r} is not a valid split name",
             where="dataset.split",
-            hint="use letters, digits and underscores; the name may be from someone else's run or "
-            "release",
+            hint="use letters, digits and underscores; if you did not choose the name, it is from "
+            "a run or release made by someone else",
         )
     return f"{split}{_WHOLE}"
 

@@ -21,7 +21,7 @@ _TO_DO = {
     "rejected_form": _WRITE_BETTER,
     "label_unrecoverable": "describe each label more clearly in the task file, or use a more "
     "capable models.label_judge",
-    "unsafe": "see what the config's safety allows: coreeval docs safety",
+    "unsafe": "check what the config allows under safety: coreeval docs safety",
     "failed": "fix the cause, then run coreeval retry RUN",
 }
 
@@ -35,7 +35,7 @@ def explain_no_result(run: Path, manifest: "Manifest") -> str | None:
     held = f" ({_describe_news(manifest)})" if ended == "no_knowledge" else ""
     total = format_quantity(manifest.counts["total"], "sample")
     return (
-        f"no sample was accepted: {counts[ended]} of {total} ended as "
+        f"no sample was accepted; {counts[ended]} of {total} ended as "
         f"{ended}: {OUTCOMES[ended]}{held}\n"
         f"  to do: {_TO_DO[ended]}{_less_certain_news(manifest) * (ended == 'no_knowledge')}\n"
         f"  see:   {command('trace', run, '--outcome', ended)}"

@@ -38,8 +38,10 @@ def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
     if pulse.per_minute is not None:
         yield f"{format_rate(pulse.per_minute)}/min"
     if pulse.left_s:
-        until = f" (until {pulse.ends_at[:16].replace('T', ' ')} UTC)" if pulse.ends_at else ""
-        yield f"{format_span(pulse.left_s)} left{until}"
+        end = (
+            f" (ends at about {pulse.ends_at[:16].replace('T', ' ')} UTC)" if pulse.ends_at else ""
+        )
+        yield f"{format_span(pulse.left_s)} left{end}"
     if pulse.sent:
         yield f"{pulse.sent} in flight"
     if pulse.roles:

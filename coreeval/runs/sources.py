@@ -22,7 +22,7 @@ NAMES: Final[Mapping[EvidenceSource, str]] = {
     "file": "texts from the user's disk",
     "ccnews": "articles in CC-NEWS of Common Crawl (https://commoncrawl.org/)",
     "web": "articles fetched from their publishers",
-    "plugin": "articles found by a plugin, which the run's manifest names",
+    "plugin": "articles found by a plugin (its name is in the run's manifest)",
 }
 EXCERPTS: Final = (
     "Headlines and excerpts belong to their publishers. At most 300 characters of each are quoted, "
@@ -92,5 +92,5 @@ def describe_share_alike(terms: SourceTerms) -> str:
         facts=terms.facts,
         owner=_OWNERS.get(terms.source, "the publisher"),
         licence=escape(terms.licence),
-        url=terms.licence_url or "see its name",
+        url=terms.licence_url or "see the name of the licence",
     )

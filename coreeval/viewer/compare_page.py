@@ -141,7 +141,7 @@ def _read_filter(request: Request) -> DifferenceFilter:
 def _read_page_number(request: Request) -> int:
     said = request.query_params.get("page", "1")
     if not (said.isascii() and said.isdigit() and len(said) < MOST_DIGITS and int(said) > 0):
-        raise HTTPException(400, "The page must be a whole number from 1.")
+        raise HTTPException(400, "The page must be a whole number of at least 1.")
     return int(said)
 
 

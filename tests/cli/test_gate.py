@@ -33,10 +33,10 @@ def test_a_release_passes_and_a_tighter_limit_stops_it(shell: Shell, release: Pa
     good, tight = shell.write("good.yaml", GOOD), shell.write("tight.yaml", TIGHT)
     passed = shell("gate", release, "--config", good)
     assert (passed.code, passed.err) == (0, "")
-    assert passed.out.startswith("trial 1 passes: gates met: 2 of 2\n")
+    assert passed.out.startswith("trial 1 passes: 2 of 2 gates met\n")
     stopped = shell("gate", release, "--config", tight)
     assert (stopped.code, stopped.err) == (4, "")
-    assert stopped.out.startswith("trial 1 does NOT pass: gates not met: 2 of 3\n")
+    assert stopped.out.startswith("trial 1 does NOT pass: 2 of 3 gates not met\n")
     for line in (
         "NOT met      acceptance",
         "is less than 1",
@@ -129,7 +129,7 @@ def test_a_release_is_only_made_if_it_keeps_its_gates(shell: Shell, finished: Pa
     tight = shell.write("tight.yaml", TIGHT)
     said = shell("release", finished, "--version", "3", "--out", "a", "--gates", tight, "--json")
     assert (said.code, said.error["kind"]) == (4, "gate")
-    assert "gates not met: 2 of 3: acceptance: " in said.error["message"]
+    assert "2 of 3 gates not met: acceptance: " in said.error["message"]
     assert not (shell.folder / "a").exists()
     good = shell.write("good.yaml", GOOD)
     assert shell("release", finished, "--version", "3", "--out", "a", "--gates", good).code == 0

@@ -95,7 +95,7 @@ def test_a_run_that_accepted_nothing_says_why(finished: Path) -> None:
     for ended, expected in ENDED.items():
         said = explain(**{ended: 3, "rejected_form": 1}, accepted=0)
         assert said and said.startswith(
-            f"no sample was accepted: 3 of 4 samples ended as {ended}: "
+            f"no sample was accepted; 3 of 4 samples ended as {ended}: "
         )
         assert re.search(expected, said) and said.endswith(f" --outcome {ended}")
     assert explain(no_knowledge=3, accepted=1) is None

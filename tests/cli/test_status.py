@@ -75,7 +75,7 @@ def test_when_a_run_ends_and_what_it_will_have_cost(shell: Shell, running: Path)
     cost = CostForecast(usd=12.5, low_usd=11.0, high_usd=14.0, exceeds_budget=True)
     beat(running, replace(GOING, ends_at="2026-03-01T14:05+00:00", cost=cost))
     words = shell("status", running).out
-    assert "2 minutes left (until 2026-03-01 14:05 UTC)" in words
+    assert "2 minutes left (ends at about 2026-03-01 14:05 UTC)" in words
     assert "12.5 USD expected at the end (11 to 14, more than the budget)" in words
     told = shell("status", running, "--json").document["pulse"]
     assert told["ends_at"] == "2026-03-01T14:05+00:00"

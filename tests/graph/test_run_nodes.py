@@ -165,7 +165,7 @@ def test_an_answer_that_is_cut_off_is_told_from_one_that_cannot_be_read(tested: 
     tested.refresh()
     assert predictions(tested)["original", 1, "emotion/test/2"] == ("", "truncated")
     html = tested.files.report_html.read_text()
-    assert "By template" in html and "cut off" in html
+    assert "Scores by template" in html and "cut off" in html
 
 
 def report(lab: Lab) -> dict[str, Any]:

@@ -325,7 +325,7 @@ def test_a_run_that_was_made_from_a_release_follows_it(made: Made) -> None:
     assert third.parent.version == "1"
     other = followed.model_copy(update={"digest": "f00d"})
     write_manifest(made.files.manifest, manifest.model_copy(update={"parent": other}))
-    with pytest.raises(ReleaseError, match="not the release 1 that the run was made from"):
+    with pytest.raises(ReleaseError, match="not release 1, from which the run was made"):
         made.release("4")
 
 

@@ -190,7 +190,7 @@ def test_a_release_that_does_not_keep_a_gate_waits_and_is_tried_again(office: Fa
     office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
     office.write()
     (office.folder / "gates.yaml").write_text("gates: {acceptance: {min: 0.5}}")
-    office.refused = GateNotMet("gates not met: 1 of 1: acceptance: 0.2 is less than 0.5")
+    office.refused = GateNotMet("1 of 1 gates not met: acceptance: 0.2 is less than 0.5")
     held = office.check_once()
     assert (held.ending, held.exit_code, office.releases) == ("gate", 4, [])
     assert office.did == ["refresh", "release 2026.47 gated"]
@@ -207,7 +207,7 @@ def test_a_release_made_by_hand_meanwhile_is_gated_before_it_is_told_of(
     office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
     office.write()
     (office.folder / "gates.yaml").write_text("gates: {acceptance: {min: 0.5}}")
-    office.refused = GateNotMet("gates not met: 1 of 1: acceptance: 0.2 is less than 0.5")
+    office.refused = GateNotMet("1 of 1 gates not met: acceptance: 0.2 is less than 0.5")
     office.check()
     (office.workspace.releases / "n" / "2026.47").mkdir(parents=True)
     held = office.check_once()

@@ -249,9 +249,9 @@ def test_a_run_that_goes_on_says_when_it_ends_and_what_it_will_have_cost(
     with FileLock(run / "run.lock"):
         client = TestClient(create_app([run]), base_url=HERE)
         words = words_of(client.get(f"/run/{tmp_path.name}.run").text)
-    assert "at this rate, until 2026-03-01 14:05 UTC" in words
+    assert "at this rate; ends at about 2026-03-01 14:05 UTC" in words
     assert "Cost at the end of the stage 12.50 USD likely range: 11.00 USD to 14.00 USD; " in words
-    assert "14.00 USD; this exceeds the budget" in words
+    assert "14.00 USD; the cost exceeds the budget" in words
 
 
 def test_a_damaged_run_is_one_message_and_its_neighbours_are_shown(

@@ -227,7 +227,7 @@ _ALONE: Final = (
 )
 _QUESTION_SOURCE: Final = (
     "Fluency, coherence and factuality: CoreEval paper, Appendix D, Table 13, paraphrased. "
-    "Answer: 1 if the rater, who does not see the gold answer, gives it; otherwise 0."
+    "Answer: 1 if the rater gives the gold answer without seeing it, and 0 otherwise."
 )
 LABEL_STUDY: Final = StudyDesign(
     criteria=(_FLUENCY, _COHERENCE, _FACTUALITY, _ACCURACY),
@@ -301,7 +301,7 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
             "The excerpts are news on the possible subject of a document; you need not read them.",
             _ALONE,
         ),
-        source="Fluency, coherence, consistency (here support) and relevance (here coverage) as "
+        source="Fluency, coherence, consistency (here: support) and relevance (here: coverage) as "
         "in SummEval (Fabbri et al. 2021), paraphrased and rated from 1 to 3.",
         gold_title="Given summary",
     ),

@@ -315,7 +315,7 @@ def _notes(compared: ComparedRatings, raters: int, found: Reliability) -> Iterat
     if not told:
         yield "it has no ratings"
     elif raters < 2:
-        yield "there is only one rater, so a mean is available, but no agreement"
+        yield "there is only one rater, so agreement cannot be measured"
     elif not found.agreement.n:
         yield "no text was rated by two raters, so agreement cannot be measured"
     else:

@@ -190,7 +190,7 @@ def read_key(path: Path) -> StudyKey:
         raise UsageError(
             f"the key of the sheets cannot be read: {error.strerror or error}",
             where=str(path),
-            hint=f"use the {KEY_FILE} that `coreeval annotate export` wrote, with --key FILE",
+            hint=f"pass the {KEY_FILE} that `coreeval annotate export` wrote: --key FILE",
         ) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

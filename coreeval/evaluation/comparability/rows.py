@@ -113,11 +113,11 @@ def describe_reuse(found: Comparability) -> str:
 
 def describe_depths(found: Comparability) -> str:
     """Describe how much was read of the articles, by the deepest one of each sample."""
-    told = (
+    told = [
         f"{count:,} {'rests' if count == 1 else 'rest'} on {_DEPTHS.get(depth, depth)}"
         for depth, count in found.depths.items()
-    )
-    return ", ".join(told)
+    ]
+    return " and ".join([*filter(None, [", ".join(told[:-1])]), *told[-1:]])
 
 
 _DEPTHS: Final[Mapping[str, str]] = {

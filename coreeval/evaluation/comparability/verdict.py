@@ -92,7 +92,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "share",
         0.8,
         None,
-        "our choice: one text in five may change its length by more",
+        "our choice: one text in five may be shorter or longer than that",
         "often change their length",
         "",
     ),
@@ -113,18 +113,18 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "% of words with a capital", "have fewer capitals", "have more capitals"
     ),
     "field_overlap": _in_deviations(
-        "% of the second text's content words that also occur in the first",
-        "have fewer words in common between their two texts",
-        "have more words in common between their two texts",
+        "% of the second field's content words that also occur in the first field",
+        "share fewer words between their two fields",
+        "share more words between their two fields",
     ),
     "topic": Limit(
-        "share of the other originals that are further from an updated text than its own "
-        "original is",
+        "share of cases in which an updated text is closer to its own original than to another "
+        "original",
         "share",
         0.75,
         None,
-        "our choice: half-way between chance (0.5) and the case that no other original is closer "
-        "(1)",
+        "our choice: half-way between chance (0.5) and the case in which no other original is "
+        "closer (1)",
         "are about a different topic",
         "",
         means="median cosine distances: between two originals, and between an updated text and its "
@@ -140,7 +140,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "are easier for the reference models",
     ),
     "structure": Limit(
-        "share of samples whose news was found on the structure rung",
+        "share of samples whose news is similar to them only in structure",
         "share",
         None,
         0.3,
@@ -149,11 +149,11 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "often rest on news that is similar only in structure",
     ),
     "reuse": Limit(
-        f"share of samples whose event supports more than {OFTEN} samples",
+        f"share of samples that rest on an event used by more than {OFTEN} samples",
         "share",
         None,
         0.1,
-        "our choice: samples based on one event amount to one sample",
+        "our choice: samples that rest on the same event say about as much as one sample",
         "",
         "often rest on the same event",
     ),

@@ -228,7 +228,7 @@ def find_items(
 def _open_questions(check: LossCheck | None) -> Iterator[str]:
     """Yield the reasons why single samples cannot be judged."""
     if check is None:
-        yield "no other targets or texts were compared"
+        yield "neither other targets nor texts were compared"
         return
     yield from check.unlike
     if check.no_label and check.no_label.differs:
@@ -304,14 +304,14 @@ def _notes(
             yield f"{kind}: no sample is flagged, because other targets may lose as much"
             continue
         yield (
-            f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score; "
-            f"without memory, {each.by_chance} would have it; at least {each.least} are needed to "
-            "flag any sample"
+            f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score "
+            f"(expected without memory: {each.by_chance}); at least {each.least} must have it "
+            "before any sample can be flagged"
         )
     if kinds and templates == 1:
         yield (
-            "with one template and one draw, samples can be flagged only if at least that many "
-            "have the highest score"
+            "with one template and one draw, samples can be flagged only if many of them share "
+            "the highest score"
         )
 
 

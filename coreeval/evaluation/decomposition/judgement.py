@@ -72,7 +72,7 @@ def _few_samples(case: DropCase) -> Why | None:
     if not losses and "semantic" not in {step.arm for step in case.losses.accuracy.steps}:
         return (
             "there are no answers on the semantic arm, so losses due to rewording and losses due "
-            "to new facts cannot be separated (run.arms)",
+            "to new facts cannot be separated (see run.arms)",
         )
     if not losses:
         return ("no two of the arms original, semantic and updated were evaluated in the same way",)
@@ -84,7 +84,7 @@ def _few_samples(case: DropCase) -> Why | None:
 def _remembered(case: DropCase) -> Why | None:
     """Hold if a loss exceeds label noise and rewriting, and no harder arm can explain it."""
     found = tuple(
-        f"{_lost(case, kind)}: {_MEMORY[kind]}, {_excess(case.checks[kind])}"
+        f"{_lost(case, kind)}, which is evidence of {_MEMORY[kind]}: {_excess(case.checks[kind])}"
         for kind in _list_claims(case)
         if not [*_explanations(case, kind)]
     )
@@ -94,7 +94,7 @@ def _remembered(case: DropCase) -> Why | None:
 def _arms_differ(case: DropCase) -> Why | None:
     """Hold if a loss exceeds label noise and rewriting, but a harder arm may explain it."""
     found = tuple(
-        f"{_lost(case, kind)}: {_MEMORY[kind]} explains it, but so does a harder arm, because "
+        f"{_lost(case, kind)}: {_MEMORY[kind]} explains this, but so does a harder arm, because "
         f"{'; '.join(_explanations(case, kind))}"
         for kind in _list_claims(case)
     )
@@ -117,15 +117,15 @@ def _explanations(case: DropCase, kind: MemoryKind) -> Iterator[str]:
     yield from check.unlike
     if claim.lenient and claim.no_label and not _holds(claim.parts, kind):
         named = describe_difference(claim.no_label, dict.fromkeys(claim.no_label.means, 1))
-        yield f"unlabelled answers would explain it if they were right ({named})"
+        yield f"answers without a label would explain the loss if they were right ({named})"
     if check.p_value is not None and not check.exceeds:
         yield f"other targets may lose as much: {_excess(check)}"
 
 
 def _excess(check: LossCheck) -> str:
     return (
-        f"{_span(check.excess)} beyond the loss of "
-        f"{format_quantity(len(check.others), 'other target')} (adjusted p {check.p_adjusted:.3f})"
+        f"the loss exceeds that of {format_quantity(len(check.others), 'other target')} by "
+        f"{_span(check.excess)} (adjusted p {check.p_adjusted:.3f})"
     )
 
 
@@ -133,7 +133,10 @@ def _lost(case: DropCase, kind: MemoryKind) -> str:
     (name, raw), (rest, left) = (
         (name, _beyond(case.losses.accuracy.terms.get(name))) for name in CLAIMS[kind]
     )
-    return f"{name} ({_span(raw)}), of which the control arm leaves {_words(rest)} ({_span(left)})"
+    return (
+        f"{name} ({_span(raw)}) and its part that the control arm does not explain, {_words(rest)} "
+        f"({_span(left)}), are both above 0"
+    )
 
 
 def _not_separable(case: DropCase) -> Why | None:
@@ -152,8 +155,8 @@ def _not_separable(case: DropCase) -> Why | None:
 def _without_control(parts: DropParts, beside: TermName) -> str:
     if beside not in parts.terms:
         return (
-            "without a control arm, rewriting effects cannot be distinguished from memory; add "
-            "one with run.control_window"
+            "without a control arm, which run.control_window adds, rewriting effects cannot be "
+            "distinguished from memory"
         )
     return (
         f"the control arm shares {format_quantity(parts.terms[beside].lost.n, 'sample')} with the "
@@ -399,6 +402,6 @@ def _unlike_texts(kind: MemoryKind, texts: ArmTexts | None) -> Iterator[str]:
         yield "the texts of the arms were not compared"
     elif kind not in texts.kinds:
         have = format_quantity(texts.n, "sample has", "samples have")
-        yield f"{have} a text in all four arms, too few to compare"
+        yield f"{have} a text in all four arms, which is too few to compare"
     else:
         yield from (f"the arms differ in {each}" for each in texts.kinds[kind].sentences)

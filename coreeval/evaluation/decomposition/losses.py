@@ -47,8 +47,8 @@ PATH: Final[tuple[Arm, ...]] = ("original", "semantic", "control", "updated")
 TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
     "surface": "original - semantic: loss from rewording the same facts",
     "knowledge": "semantic - updated: loss from new facts",
-    "rewriting": "semantic - control: loss from facts that the same pipeline inserted from news "
-    "before the target's cutoff, which is due to rewriting alone",
+    "rewriting": "semantic - control: loss due to rewriting alone, because the facts of the "
+    "control texts are from news published before the target's cutoff",
     "surface_unexplained": "surface - rewriting: loss from rewording beyond the cost of rewriting",
     "unexplained": "knowledge - rewriting: loss from new facts beyond the cost of rewriting",
 }

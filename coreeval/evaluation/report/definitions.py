@@ -90,10 +90,11 @@ _OF_LABELS: Final = define_terms("labels")
 DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "alike": (
         "alike",
-        "a measure is alike if its whole interval is within the given range (Schuirmann 1987). It "
-        "differs if its value and its interval are outside the range. A difference of means "
-        "differs if it is outside the range and significant at 5 % after correction for all such "
-        "differences (Holm 1979). Otherwise, more samples are needed.",
+        "the arms are alike in a measure if its whole interval is within the given range "
+        "(Schuirmann 1987). They differ if its value and its interval are outside the range. If "
+        "the measure is a difference of means, they differ if it is outside the range and "
+        "significant at 5 % after correction for all such differences (Holm 1979). Otherwise, more "
+        "samples are needed.",
     ),
     "macro_f1": _OF_LABELS["macro_f1"],
     "accuracy": _OF_LABELS["accuracy"],
@@ -116,12 +117,12 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "detectable": (
         "detectable loss",
-        "a true loss of this size would be detected in 80 % of such tests.",
+        "the size of a true loss that would be detected in 80 % of such tests.",
     ),
     "covariate": (
         "property of the texts",
         "what can make a text harder regardless of its content: its length, how unusual it is to "
-        "a neutral model, its readability, its rare words, numbers and names.",
+        "a neutral model, its readability, and its rare words, numbers and names.",
     ),
     "effect": (
         "effect",
@@ -210,8 +211,8 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
     yield _Measure(
         lambda store: store.figures.lost_by_targets(targets),
         lambda at, *_: (
-            f"{_count(at.value, 'target')} of {len(targets)} got the original right and "
-            "the updated text wrong, with every template"
+            f"{at.value} of {_count(len(targets), 'target')} got the original right and the "
+            "updated text wrong, with every template"
         ),
     )
     yield _measure_attempts(
@@ -221,7 +222,7 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
         yield _measure_attempts(outcome, _explain_attempts(words))
     yield _Measure(
         lambda store: _keep_outliers(store.figures.most_tried("accepted")),
-        lambda at, *_: f"accepted only on attempt {at.value}",
+        lambda at, *_: f"it was accepted only on attempt {at.value}",
     )
     yield _Measure(
         lambda store: store.figures.loosest_found(LOOSE),
@@ -235,14 +236,16 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
     )
     yield _Measure(
         lambda store: _keep_outliers(store.figures.most_replaced()),
-        lambda at, *_: f"most replaced facts in a sample: {at.value}",
+        lambda at, *_: f"it has the most replaced facts ({at.value})",
     )
     yield _Measure(
         lambda store: store.figures.dearest(),
-        lambda at, *_: f"the most expensive sample: {at.value:.4f} USD",
+        lambda at, *_: f"it is the most expensive sample ({at.value:.4f} USD)",
     )
-    yield _measure_attempts("unsafe", lambda *_: "not rewritten, because it is too sensitive")
-    yield _measure_attempts("no_knowledge", lambda *_: "no news fits")
+    yield _measure_attempts(
+        "unsafe", lambda *_: "it was not rewritten, because it is too sensitive"
+    )
+    yield _measure_attempts("no_knowledge", lambda *_: "no news fits it")
 
 
 _REJECTED: Final[Mapping[Outcome, str]] = {
@@ -265,13 +268,13 @@ def _measure_attempts(
 
 
 def _explain_attempts(words: str) -> Callable[[SampleRank, Sample, Result], str]:
-    return lambda at, *_: f"{words}, after {_count(at.value, 'attempt')}" if at.value else words
+    return lambda at, *_: f"after {_count(at.value, 'attempt')}, {words}" if at.value else words
 
 
 def _explain_misreading(sample: Sample, result: Result) -> str:
     return (
         f"a blind judge labelled the original {result.original_label or 'something else'}, but its "
-        f"label in the benchmark is {sample.label_text}: which label is right?"
+        f"label in the benchmark is {sample.label_text}; one of the two may be wrong"
     )
 
 

@@ -77,7 +77,10 @@ def _rules(of: Json) -> Iterator[str]:
 def _part(of: Json) -> Iterator[str]:
     limit, pending = of["benchmark"]["limit"], of["counts"]["pending"]
     if limit is not None and not of["benchmark"]["subset"]:
-        yield f"Only the first {limit} samples were used (--limit); they may differ from the rest."
+        yield (
+            f"Only the first {limit} samples were used (--limit); they may differ from the other "
+            "samples."
+        )
     if pending:
         yield f"{_count_done(pending)} unfinished when this report was written."
     if of["counts"]["failed"]:
@@ -96,7 +99,7 @@ def _few(of: Json) -> Iterator[str]:
         moved = "all scores" if graded else "accuracy and, to a lesser degree, macro-F1"
         yield (
             f"The {'types of answers' if graded else 'labels'} of the updated arm are not "
-            f"distributed like those of the benchmark (shift {shift:.2f}), which affects {moved}."
+            f"distributed like those of the benchmark. The shift of {shift:.2f} affects {moved}."
         )
 
 
@@ -140,9 +143,8 @@ def _answers(of: Json) -> Iterator[str]:
         refused, asked = sum(each["refused"] for each in kinds), sum(sum(e.values()) for e in kinds)
         if refused:
             yield (
-                f"{target['target']} refused {refused} of {asked} questions about the arms. "
-                "Scores exclude them: a target that refuses hard questions scores better on the "
-                "rest."
+                f"{target['target']} refused {refused} of {asked} questions on the arms. "
+                "Scores exclude refusals, so a target that refuses hard questions scores higher."
             )
 
 
@@ -161,7 +163,8 @@ def _caveats(of: Json) -> Iterator[str]:
     """Yield the conditions of each detector's verdicts on memory, once for all targets."""
     for detector in list_target_detectors(of):
         for caveat in sorted({each.caveat for each in detector.find(of)} - {""}):
-            yield f"A verdict of {detector.title} on memory: {caveat}."
+            title = f"{detector.title[:1].upper()}{detector.title[1:]}"
+            yield f"{title}'s verdicts on memory come with a caveat: {caveat}."
 
 
 def _money(of: Json) -> Iterator[str]:

@@ -262,7 +262,7 @@ def _require(manifest: ReleaseManifest, gates: Gates, where: str, hint: str) -> 
     found = check_gates(GateSubject(manifest=manifest, findings=manifest.findings), gates)
     stopped = [f"{each.gate}: {each.reason}" for each in found if each.stops]
     if stopped:
-        message = f"gates not met: {len(stopped)} of {len(found)}: " + "; ".join(stopped)
+        message = f"{len(stopped)} of {len(found)} gates not met: " + "; ".join(stopped)
         raise GateNotMet(message, where=where, hint=hint)
 
 
@@ -338,10 +338,10 @@ def format_verdict(gated: GateResult) -> str:
     """Return one line that says whether the release passes."""
     title, number = f"{gated.name} {gated.version}", len(gated.gates)
     if not gated.passed:
-        return f"{title} does NOT pass: gates not met: {len(gated.stopped)} of {number}"
+        return f"{title} does NOT pass: {len(gated.stopped)} of {number} gates not met"
     skipped = sum(each.status == "skipped" for each in gated.gates)
-    without = f"; not measured and therefore skipped: {skipped}" if skipped else ""
-    return f"{title} passes: gates met: {number - skipped} of {number}{without}"
+    without = f", {skipped} skipped because not measured" if skipped else ""
+    return f"{title} passes: {number - skipped} of {number} gates met{without}"
 
 
 def format_summary(gated: GateResult) -> str:

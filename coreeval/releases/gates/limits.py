@@ -138,7 +138,7 @@ class ForbiddenVerdicts(Gate):
         for verdict in forbid:
             if verdict not in cls.known:
                 known = ", ".join(map(repr, sorted(cls.known)))
-                raise ValueError(f"{verdict!r} is not one of its verdicts: {known}")
+                raise ValueError(f"{verdict!r} is not a verdict; the verdicts are {known}")
         return forbid
 
 

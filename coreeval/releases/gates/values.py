@@ -82,7 +82,7 @@ def _embedded_targets(target: str) -> bool:
 JUDGE_HINT = "it is measured only if a model or rules judge the labels: see models.label_judge"
 RELEASE_HINT = "release the run again with this version of CoreEval"
 EVALUATE_HINT = (
-    "evaluate targets: coreeval evaluate RUN; then release it again, or use --report FILE"
+    "evaluate targets with coreeval evaluate RUN, then release the run again or use --report FILE"
 )
 
 
@@ -266,7 +266,8 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
 
 
 COMPARE_HINT = (
-    "write the report again (for a run with targets: coreeval evaluate RUN), then release again"
+    "write the report again (for a run with targets: coreeval evaluate RUN), then release the run "
+    "again"
 )
 _NOT_COMPARED = MissingValue(
     "the report does not say whether the arms are comparable", COMPARE_HINT

@@ -139,7 +139,7 @@ def _read_choice(
         raise UsageError(
             f"{said['decision']!r} is not a decision",
             where=where,
-            hint="write approve or reject, or leave it empty",
+            hint="write approve or reject, or leave the cell empty",
         )
     return Choice(
         sample=said["id"],

@@ -308,8 +308,8 @@ _KEPT_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
 _KEPT_NOTES = {
     "payers": (
         "a payer is the name of your config and is kept so that totals stay correct: rename the "
-        f"config, delete its runs and its answers ({', '.join(ASKED_FOLDERS)}), then coreeval "
-        "calls gc"
+        f"config, delete its runs and its answers ({', '.join(ASKED_FOLDERS)}), then run "
+        "coreeval calls gc"
     ),
     "models": "the name of a model is your choice and is kept: delete the file to remove it",
 }
@@ -317,8 +317,8 @@ _KEPT_NOTES = {
 
 _AT_PROVIDER = (
     "requests in a batch stay with the provider until the batch ends and its files are deleted: "
-    "coreeval resume RUN does that; resume RUN --live cancels the batch first (coreeval docs "
-    "batches)"
+    "coreeval resume RUN waits for the end and deletes the files; coreeval resume RUN --live "
+    "cancels the batch first (coreeval docs batches)"
 )
 _SENT = """
     SELECT id FROM batches WHERE folder = '' AND (state IN ('sending', 'sent') OR files <> '')

@@ -199,7 +199,10 @@ _LATE_NOTE = "it was not checked: run this command again once the other command 
 _ARTICLES_NOTE = (
     "it is your file and is left unchanged: texts that name someone on the list are not used"
 )
-_NAME_NOTE = "you chose its name, or it has the name of your config: rename both, or delete it"
+_NAME_NOTE = (
+    "you chose its name, or it has the name of your config: rename it (and the config, if it has "
+    "the same name), or delete it"
+)
 _FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
 """More bytes than any benchmark file has; a special file of the system may have no end."""

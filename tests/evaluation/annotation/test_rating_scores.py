@@ -318,7 +318,7 @@ def test_one_rater_has_means_and_no_agreement() -> None:
     assert fluency.arms["updated"].estimate == 3
     assert fluency.reliability.agreement.estimate is None
     assert fluency.reliability.kappa.estimate is None
-    assert fluency.notes == ("there is only one rater, so a mean is available, but no agreement",)
+    assert fluency.notes == ("there is only one rater, so agreement cannot be measured",)
 
 
 def test_raters_of_different_texts_have_no_agreement() -> None:

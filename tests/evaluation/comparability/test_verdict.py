@@ -152,7 +152,7 @@ def test_rows_for_a_reader() -> None:
     assert (depth.value, depth.span, depth.word) == ("100 %", "", "cannot_tell")
     assert depth.notes == ("informative only",)
     assert describe_reuse(FOUND) == "7 events support 1 sample each; 1 event supports 2 samples."
-    assert describe_depths(FOUND) == "8 rest on a headline alone, 1 rests on an article's text"
+    assert describe_depths(FOUND) == "8 rest on a headline alone and 1 rests on an article's text"
     assert [each.source for each in list_absent(FOUND)] == ["no embeddings"]
     assert len(list_sources(FOUND)) == 3
 

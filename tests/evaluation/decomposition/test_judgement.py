@@ -50,8 +50,8 @@ OTHERS = [{arm: share for arm in FACTS} for share in (0.5, 0.6, 0.7, 0.75, 0.85,
 @pytest.mark.parametrize(
     ("shares", "verdict", "says"),
     [
-        (FACTS, "remembered", "memory of facts, +0."),
-        (WORDING, "remembered", "memory of the words, +0."),
+        (FACTS, "remembered", "evidence of memory of facts: the loss exceeds that of "),
+        (WORDING, "remembered", "evidence of memory of the words: the loss exceeds that of "),
         (REWRITING, "not_shown", "knowledge"),
         (CLEAN, "not_shown", "would be detected in 80 % of such tests"),
     ],

@@ -43,9 +43,9 @@ def test_each_stands_out_in_its_own_way_and_none_is_there_twice(store: RunStore)
     found = {pick.sample: pick for pick in find_highlights(store, [])}
     assert list(found) == ["label", "facts", "tried", "loose", "none"]
     assert found["label"].why.startswith("a blind judge labelled the original")
-    assert found["facts"].why.endswith("after 2 attempts")
+    assert found["facts"].why.startswith("after 2 attempts, ")
     assert (found["facts"].reason, found["facts"].shown) == ("no news says so", "")
-    assert found["tried"].why == "accepted only on attempt 3"
+    assert found["tried"].why == "it was accepted only on attempt 3"
     assert (found["tried"].shown, found["tried"].text, found["tried"].reason) == (
         "updated",
         "new",
@@ -67,7 +67,7 @@ def test_a_sample_that_targets_lose_is_the_first(store: RunStore) -> None:
     store.add_predictions(rows)
     (first, *_) = find_highlights(store, ["t1", "t2"])
     assert first.sample == "lost"
-    assert first.why.startswith("1 target of 2 got the original right and the updated text wrong")
+    assert first.why.startswith("1 of 2 targets got the original right and the updated text wrong")
 
 
 def test_the_oldest_evidence_and_the_most_money_stand_out(store: RunStore) -> None:
@@ -91,7 +91,7 @@ def test_the_oldest_evidence_and_the_most_money_stand_out(store: RunStore) -> No
     end(store, "after", "no_knowledge")
     whys = {pick.sample: pick.why for pick in find_highlights(store, [])}
     assert whys["older"] == "it rests on the oldest evidence, from 2026-02-02"
-    assert whys["dear"] == "the most expensive sample: 0.7500 USD"
+    assert whys["dear"] == "it is the most expensive sample (0.7500 USD)"
     assert "newer" not in whys
 
 

@@ -116,8 +116,8 @@ def test_what_always_holds_is_said_and_of_a_drop_only_where_there_is_one(
     [
         ("counts", {"failed": 1}, "1 sample failed"),
         ("counts", {"pending": 2}, "2 samples were unfinished"),
-        ("benchmark", {"limit": 20}, "samples were used (--limit); they may differ from the rest"),
-        ("quality", {"balance_shift": 0.31}, "(shift 0.31)"),
+        ("benchmark", {"limit": 20}, "samples were used (--limit); they may differ from the other"),
+        ("quality", {"balance_shift": 0.31}, "The shift of 0.31 affects "),
         ("quality", {"label_noise": {"bound": None}}, "There is no bound on wrong labels"),
         (
             "cost",

@@ -438,7 +438,7 @@ def test_reports_that_are_none_of_it(
 
 
 def test_a_release_beyond_a_limit_is_not_made_and_its_version_stays_free(made: Made) -> None:
-    with pytest.raises(GateNotMet, match=r"gates not met: 1 of 2: evidence: 0\.66"):
+    with pytest.raises(GateNotMet, match=r"1 of 2 gates not met: evidence: 0\.66"):
         made.release("1", gates=gates(acceptance={"min": 0.5}, evidence={"min": 0.9}))
     assert not (made.shelf / "1").exists()
     assert not list(made.shelf.glob(".*.draft"))
