@@ -108,8 +108,8 @@ def export_sheets(
         raters: The number of raters; each gets one sheet.
         form: The format of the sheets.
         seed: The seed of all random choices.
-        originals: The path of the benchmark, needed if the release may not include the benchmark's
-            texts.
+        originals: The path of the benchmark; needed if the release does not contain the
+            benchmark's texts.
 
     Raises:
         RunStateError: there is no such run or release.
@@ -143,8 +143,8 @@ def score_sheets(
         sheets: The folder of the export, or completed sheets.
         key: The key, if it is not in the folder of the sheets.
         out: The file to write; by default `annotation.json` in the run.
-        originals: The path of the benchmark, needed if the release may not include the benchmark's
-            texts.
+        originals: The path of the benchmark; needed if the release does not contain the
+            benchmark's texts.
 
     Raises:
         RunStateError: there is no such run or release.

@@ -61,7 +61,7 @@ def diff(
     stale_after: str | None = None,
     page: Path | str | None = None,
 ) -> Comparison:
-    """Compare two releases or runs: settings, samples, words, facts.
+    """Compare the settings, samples, words and facts of two releases or runs.
 
     Args:
         before: The earlier side: a directory, a run's id or name, `latest`, or a `Run` or

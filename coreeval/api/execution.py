@@ -223,7 +223,7 @@ def evaluate(
     trust_endpoints: bool = False,
     around: RunHooks = DEFAULT_HOOKS,
 ) -> Run:
-    """Send targets the unanswered questions about a run's arms, and write a new report.
+    """Send the targets the questions that they have not answered yet, and write a new report.
 
     Args:
         run: The run: its directory, its id, its benchmark's name, `latest`, or a `Run`.

@@ -84,7 +84,7 @@ def push(
 
     Raises:
         ReleaseError: there is no release, or it has been altered since it was made.
-        UsageError: the package `huggingface-hub` is missing, or `to` is not a name.
+        UsageError: the `huggingface-hub` package is missing, or `to` is not a name.
         CredentialError: there is no token for the hub.
         RunError: the hub cannot be reached or refuses the release.
     """

@@ -60,16 +60,16 @@ def gate(
     report: Path | str | None = None,
     chain: bool = True,
 ) -> GateReport:
-    """Check a release against limits.
+    """Check whether a release meets its gates.
 
     Args:
         release: The release: its directory, the id of its run, or a `Release`.
-        gates: The limits; by default, those that `coreeval gate --print-config` prints.
+        gates: The gates; by default, those that `coreeval gate --print-config` prints.
         report: The run's report.json, if targets were evaluated after the release.
         chain: Whether the earlier releases must exist and be unchanged.
 
     Raises:
-        ConfigError: the limits cannot be read.
+        ConfigError: the gates cannot be read.
         ReleaseError: there is no release, or it cannot be read.
         RunStateError: the report is missing, or belongs to another run.
     """

@@ -150,7 +150,7 @@ def sync_news(
     """Download news and facts into a store, or read them from files.
 
     Args:
-        days: Fetch the last days.
+        days: The number of days to fetch, counted back from now.
         since: The first day; `last` continues from the newest batch.
         until: With `since`, the end day, which is excluded.
         source: Local files or a folder to read instead of downloading.

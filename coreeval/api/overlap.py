@@ -135,7 +135,7 @@ def overlap(
         fields: The columns or fields to compare; by default, the `text` column of rows, or the
             fields of the benchmark's task.
         task: Built-in task or task file that defines the fields of a benchmark.
-        threshold: The lowest resemblance of the two texts of a near hit, from 0.2 to 0.99.
+        threshold: The lowest resemblance at which two texts count as a near hit, from 0.2 to 0.99.
         embeddings: minilm, minilm:PATH or provider:name, to search for paraphrases too.
         paraphrase_threshold: The lowest cosine similarity at which two texts count as paraphrases.
 

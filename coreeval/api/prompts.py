@@ -176,7 +176,8 @@ def try_prompt(
             remember this choice.
 
     Returns:
-        A result whose table has a row for each sample and contender.
+        A result whose table has a row for each sample with each combination of
+            model and prompts.
 
     Raises:
         UsageError: there is no such role or sample, or `samples` and `limit` are both given.

@@ -124,7 +124,7 @@ def make_release(
         snippets: Whether to quote the news in the provenance.
         takedown: A list that replaces the one in the run's config.
         require_review: Whether a person must first decide on all samples that `review` lists.
-        gates: Limits that the release must meet before it gets its name.
+        gates: Gates that the release must meet before it gets its name.
         allow_empty_arm: Whether to make the release even if no sample has a new text.
         now: The clock that dates the release.
 
@@ -133,7 +133,7 @@ def make_release(
         ReleaseError: the version exists, the run is unfinished, the parent is missing, or only the
             run itself names the workspace to write into.
         ReviewOpen: a person has yet to decide on some samples.
-        GateNotMet: a limit is not met, or no sample has a new text; nothing is left behind.
+        GateNotMet: a gate is not met, or no sample has a new text; nothing is left behind.
         RunLocked: another process is using the run, or is making a release in the same folder.
         RunError: the release cannot be written; nothing is left under its name.
     """

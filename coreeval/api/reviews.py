@@ -104,7 +104,7 @@ def review(
         from_csv: A sheet with a completed `decision` column.
         by: The name of the person who decides, which is recorded with every decision.
         note: A remark on the decisions.
-        only: List only samples that are listed for no other reasons than these.
+        only: List only samples that are listed for no reasons other than these.
         decided: Whether to list samples that already have a decision, too.
         csv: Write the list to this sheet, which can be filled in.
         html: Write the list to this HTML page.

@@ -62,7 +62,7 @@ def run_due(
     trust_endpoints: bool = False,
     progress: bool = True,
 ) -> DueResults:
-    """Do what is due: refresh or resume, release, notify. Repeating this has no effect.
+    """Do what is due: refresh or resume, release, notify. The call can be repeated safely.
 
     Args:
         configs: YAML configs with a schedule.

@@ -144,7 +144,7 @@ class Table:
             import pandas  # pandas is optional: Arrow would raise its own error
         except ModuleNotFoundError:
             raise UsageError(
-                "to_pandas() needs the package pandas, which is not installed",
+                "to_pandas() requires the pandas package, which is not installed",
                 hint="pip install pandas, or use to_arrow() or to_dicts()",
             ) from None
         frame = self.to_arrow().to_pandas()

@@ -288,7 +288,7 @@ def _news(setup: Setup, folder: Path) -> list[str]:
         others = news.local.count_less_certain(setup.window).values() if news.local else ()
     left_out = (
         f"; {max(others):,} more are excluded, because their publication time is less certain than "
-        f"knowledge.min_precision: {setup.config.knowledge.min_precision}"
+        f"knowledge.min_precision ({setup.config.knowledge.min_precision})"
         if others
         else ""
     )

@@ -99,8 +99,8 @@ def _means(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
 def _agreement(said: "Annotation") -> Iterator[str]:
     if len(said.raters) < 2:
         yield (
-            "only one rater: means are available, but not agreement; have another rater rate "
-            "the same texts"
+            "agreement cannot be computed from only one rater; have another rater rate the same "
+            "texts"
         )
         return
     columns = (texts("agreement", 12), texts("pairs that agree", 22), texts("Fleiss kappa", 34),
@@ -148,7 +148,7 @@ OriginalsOption = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Path of the benchmark, needed if the release may not include the benchmark's texts.",
+        help="Path of the benchmark; needed if the release does not contain the benchmark's texts.",
     ),
 ]
 

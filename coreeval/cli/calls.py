@@ -54,7 +54,7 @@ def export(
         str,
         typer.Option(
             metavar="PROVIDER:NAME",
-            help="The model whose answers to export.",
+            help="The model whose answers are exported.",
             show_default=False,
             autocompletion=complete_providers,
         ),

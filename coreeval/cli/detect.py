@@ -105,7 +105,7 @@ def pcr(
             "--reference",
             metavar="[NAME=]FILE",
             help="Pairs of answers from a reference model that has seen neither split; "
-            "repeatable, at least two files.",
+            "repeatable; at least two files are needed.",
         ),
     ] = None,
     exchangeable_splits: Annotated[

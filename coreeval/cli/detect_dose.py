@@ -78,7 +78,7 @@ def dose(
     dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on the values of a series, then test how well it ranks the true values.
+    """Train a model on a series, then test how highly it ranks the true values among candidates.
 
     A dose is the number of times that each value is repeated in the training texts.
     """
@@ -168,5 +168,5 @@ def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
     times, study = document["time"], document["study"]
     yield from weights_lines(document)
     yield f"series:   {study['series']}, {study['dates']} dates; {document['sentences']} sentences"
-    yield f"cells:    {times['left']} of {times['cells']} remain to be trained and ranked"
+    yield f"cells:    {times['left']} of {times['cells']} (one per dose and seed) are not done yet"
     yield time_line(times)

@@ -51,8 +51,9 @@ def finetune(
         typer.Option(
             "--leak",
             metavar="WHAT",
-            help="test: the test part (delta 1); both: the train and test parts (delta 2); "
-            "text: texts without labels; repeatable. By default, test and both.",
+            help="What to train the model on: test (the test part; delta 1), both (the train "
+            "and test parts; delta 2) or text (texts without labels); repeatable. By default, "
+            "test and both.",
         ),
     ] = None,
     percent: Annotated[
@@ -192,5 +193,5 @@ def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
     parts = ", ".join(f"{name} {number}" for name, number in document["samples"].items())
     yield from weights_lines(document)
     yield f"samples:  {parts}; train part {document['train']}"
-    yield f"cells:    {times['left']} of {times['cells']} remain to be trained and tested"
+    yield f"cells:    {times['left']} of {times['cells']} (one training each) are not done yet"
     yield time_line(times)

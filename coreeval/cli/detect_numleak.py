@@ -147,7 +147,7 @@ def numleak(
 ) -> None:
     """Find out whether a model remembers the values of a dated series (the NumLeak paper's audit).
 
-    Each model and series gets a verdict: memorized, partly_memorized, fluent, fabricating,
+    Each pair of model and series gets a verdict: memorized, partly_memorized, fluent, fabricating,
     refusing, no_recall or inconclusive.
     """
     ways = {

@@ -50,13 +50,16 @@ def overlap(
     ] = None,
     threshold: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, help="Minimum resemblance of the two texts of a near hit."),
+        typer.Option(
+            min=0.0, max=1.0, help="Minimum resemblance at which two texts count as a near hit."
+        ),
     ] = 0.4,
     embeddings: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Also search for paraphrases, with minilm, minilm:PATH or provider:name.",
+            help="Also search for paraphrases, using these embeddings: minilm, minilm:PATH or "
+            "provider:name.",
             show_default=False,
         ),
     ] = None,

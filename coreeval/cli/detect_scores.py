@@ -38,8 +38,9 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="hf:FOLDER, hf:FILE.gguf, hf:package:NAME, or with --hub hf:OWNER/NAME@REVISION; or a "
-        "target of the run whose endpoint scores prompts, such as vLLM's.",
+        help="Weights as hf:FOLDER, hf:FILE.gguf, hf:package:NAME or, with --hub, "
+        "hf:OWNER/NAME@REVISION; or a target of the run whose endpoint scores prompts, such as "
+        "vLLM's.",
     ),
 ]
 MaxTokensOption = Annotated[

@@ -190,7 +190,7 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
             yield f"  {done.failed} of the preview's samples failed: see the run's status"
     elif kept := estimate.samples - estimate.to_pay:
         told = format_quantity(kept, "sample is", "samples are")
-        yield f"{told} kept from a release; only targets are evaluated on these samples"
+        yield f"{told} kept from a release and used only to evaluate targets"
 
 
 # -- the sums -------------------------------------------------------------------------------------

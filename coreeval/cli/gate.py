@@ -70,7 +70,7 @@ def gate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a release against limits, for CI.
+    """Check whether a release meets its gates, for CI.
 
     If a gate is not met, the exit code is 4.
     """

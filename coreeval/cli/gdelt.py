@@ -23,8 +23,8 @@ gdelt.command("coverage")(coverage)
 _FEEDS = (
     "Feeds to fetch, separated by commas. Size per day: gkg 420 MB (titles, names, themes), "
     "gkg_translated about the same, gal about 30 MB (titles and descriptions), events 8 MB and "
-    "mentions 9 MB (how prominent a page is), current_events 0.1 MB (dated facts from Wikipedia; "
-    "needs --contact)."
+    "mentions 9 MB (both for the prominence of pages), current_events 0.1 MB (dated facts from "
+    "Wikipedia; needs --contact)."
 )
 
 

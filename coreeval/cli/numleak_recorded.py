@@ -248,7 +248,7 @@ def _ranking_lines(one: Document) -> Iterator[str]:
                 "mean_gap"
             ],
             **{
-                f"if not first: share on which {name} is": lost
+                f"share of the other dates on which {name} is first": lost
                 for name, lost in one["lost_to"].items()
             },
         }

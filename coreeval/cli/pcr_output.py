@@ -112,14 +112,15 @@ def _difference_lines(one: Document, settings: Document, count: int) -> Iterator
     yield f"  {_gap_name(settings)} {_number(found['estimate'], '+')}, {_interval(found, '+')}"
     yield f"  {p}"
     yield f"  performance {_points(found['points'])}, p {_number(found['points']['p_value'])}"
-    yield f"  smallest PCR difference detected with 80 % power: {_number(found['detectable'])}"
+    least = _number(found["detectable"])
+    yield f"  smallest PCR difference that would be detected with 80 % power: {least}"
 
 
 def _adjusted_lines(found: Document) -> Iterator[str]:
     shared = ", ".join(f"{n} of {one_line(name)}" for name, n in found["shared"].items())
     how = "fitted line" if found["method"] == "line" else "mean gap"
     yield from _wrapped(
-        f"relative to {len(found['references'])} references ({how}, {shared} items): PCR "
+        f"relative to {len(found['references'])} references ({how}; shared items: {shared}): PCR "
         f"{_number(found['estimate'], '+')}, {_interval(found, '+')}, p "
         f"{_number(found['p_value'])}; performance {_points(found['points'])}, p "
         f"{_number(found['points']['p_value'])}",

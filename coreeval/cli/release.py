@@ -169,10 +169,10 @@ def _withheld_lines(made: "Release") -> Iterator[str]:
     manifest = made.manifest
     if manifest.takedown.withheld:
         withheld = format_quantity(manifest.takedown.withheld, "sample")
-        yield f"  {'left out':<14}{withheld}, because of the takedown list"
+        yield f"  {'excluded':<14}{withheld}, because of the takedown list"
     if manifest.review.rejected:
         rejected = format_quantity(manifest.review.rejected, "sample")
-        yield f"  {'left out':<14}{rejected} that a person rejected"
+        yield f"  {'excluded':<14}{rejected} that a person rejected"
     if manifest.review.pending:
         pending = format_quantity(manifest.review.pending, "sample")
         yield f"  {'undecided':<14}{pending} that a person should review"

@@ -199,7 +199,8 @@ def review(
         list[str] | None,
         typer.Option(
             metavar="REASON",
-            help="Show only samples that are listed for no other reason; repeatable.",
+            help="Show only samples that are listed for this reason alone; repeatable, to allow "
+            "several reasons.",
         ),
     ] = None,
     with_decided: Annotated[

@@ -61,7 +61,7 @@ def due(
     accepted: AcceptedOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: refresh or resume, release, notify. Repeating this has no effect."""
+    """Do what is due: refresh or resume, release, notify. The command can be repeated safely."""
     from coreeval.schedule.due import IDLE_ENDINGS
     from coreeval.schedule.due import run_due as work
 

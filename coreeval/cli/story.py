@@ -332,5 +332,5 @@ def _freshness_lines(freshness: "Freshness | None") -> Iterator[str]:
     for target, after in freshness.after_cutoff.items() if freshness else ():
         words = "unknown"
         if after is not None:
-            words = f"the sources are {'after' if after else 'not after'} it"
+            words = f"{'all' if after else 'not all'} sources were published after it"
         yield from wrap_text(f"cutoff of {target}: {words}")

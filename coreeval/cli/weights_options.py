@@ -18,7 +18,7 @@ WeightsOption = Annotated[
     ),
 ]
 SeedsOption = Annotated[
-    int, typer.Option(min=1, max=100, help="Number of training runs with different seeds.")
+    int, typer.Option(min=1, max=100, help="Number of training runs, each with a different seed.")
 ]
 FullOption = Annotated[
     bool, typer.Option("--full", help="Train all weights instead of adapters (LoRA).")

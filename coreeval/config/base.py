@@ -36,8 +36,8 @@ def is_split_name(name: str) -> bool:
 def _check_split(name: str) -> str:
     if not is_split_name(name):
         raise ValueError(
-            f"the name of a split has at most {MOST_SPLIT_LETTERS} letters, digits and underscores "
-            "and is not `all`, because release files are named after splits; rename the "
+            f"a split's name can have at most {MOST_SPLIT_LETTERS} letters, digits and underscores "
+            "and cannot be `all`, because release files are named after splits; rename the "
             "benchmark's file, or set dataset.path to the file itself"
         )
     return name

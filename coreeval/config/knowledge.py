@@ -178,7 +178,7 @@ class KnowledgeConfig(Section):
     """For `local`: a store made by `coreeval gdelt sync`, or a folder of GDELT files; plugins
     receive this path too. None: the workspace's own store."""
     options: dict[str, JsonValue] = {}
-    """Settings for the backends that are plugins; keys and passwords are refused."""
+    """Settings for the backends that are plugins; API keys and passwords are refused."""
     bigquery: BigQueryConfig = BigQueryConfig()
     """How GDELT's tables on BigQuery are queried."""
     doc: DocConfig = DocConfig()

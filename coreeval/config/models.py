@@ -323,7 +323,7 @@ class ModelsConfig(Section):
     fact_judge: ModelConfig | None = None
     """Judges whether the evidence supports every new statement."""
     label_judge: ModelConfig | None = None
-    """Labels texts without being shown their label; ideally, this is a different model from the
+    """Labels texts without being shown their labels; ideally, it is a different model from the
     composer."""
     targets: tuple[TargetConfig, ...] = ()
     """The models to test; each may occur only once."""

@@ -100,8 +100,8 @@ class DefencesConfig(Section):
     """A YAML file of your own ordinary questions: a list of `{id, category, question, points}`.
     None: the built-in questions."""
     judge: ModelConfig | None = None
-    """The model that scores answers to ordinary questions from 0 to 4; `offline` compares words
-    with rules, so that you can try this without a key."""
+    """The model that scores answers to ordinary questions on a scale from 0 to 4. `offline` is
+    a rule that compares words, so you can try this without a key."""
     second_judge: ModelConfig | None = None
     """The model that scores some of the answers again."""
     rescored: Annotated[int, Field(ge=2, le=MOST)] = 50
@@ -256,7 +256,7 @@ class NumleakConfig(Section):
     """The number of draws, with consecutive seeds that start at `run.seed`. The draws share no
     dates, and their answers are pooled."""
     pairs: Count = 60
-    """The number of pairs of dates per draw that the model compares, in a free answer and as a
+    """The number of pairs of dates that the model compares in each draw, in a free answer and as a
     forced choice."""
     fictitious: Count = 30
     """The number of questions about series that do not exist, per draw."""

@@ -22,7 +22,7 @@ class TelemetryConfig(Section):
     """The destination of spans; by default none are sent."""
 
     otlp: PlainUrl | None = None
-    """The base URL of a collector that takes OTLP over HTTP. Headers with keys are read from
+    """The base URL of a collector that accepts OTLP over HTTP. Headers with keys are read from
     `OTEL_EXPORTER_OTLP_HEADERS`. None: the standard `OTEL_*` variables apply."""
     content: bool = False
     """Whether spans contain texts, prompts, answers and news; otherwise, they contain only ids,
@@ -70,8 +70,8 @@ class DatasetConfig(Section):
     subset: str | None = None
     """For `hf`: the dataset's configuration."""
     columns: dict[str, str] = {}
-    """CoreEval's field → the file's column, for `jsonl`, `csv`, `tsv`, `parquet` and `hf`
-    (docs/datasets.md)."""
+    """For `jsonl`, `csv`, `tsv`, `parquet` and `hf`: the file's column for each of CoreEval's
+    fields (docs/datasets.md)."""
     licence: LicenceConfig | None = None
     """The terms on which the texts may be redistributed; they decide whether a release
     (docs/releases.md) contains the originals. You may change the licence after a run: `coreeval
@@ -156,7 +156,7 @@ class RunConfig(Section):
     ray: RayConfig = RayConfig()
     """The workers of `engine: ray`; they replace `workers`."""
     batch: Annotated[BatchConfig | None, BeforeValidator(_read_batch)] = None
-    """`true` or a mapping: calls wait for the providers' batch APIs, at half the list price
+    """`true` or a mapping: calls are sent to the providers' batch APIs, at half the list price
     (docs/batches.md). None: each call is sent immediately."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     """The maximum number of times that the updated text of a sample is composed."""

@@ -192,8 +192,8 @@ def check_version_pattern(cron: Cron, pattern: str) -> None:
     """
     if len(pattern) > _LONGEST_PATTERN:
         raise ValueError(
-            f"{pattern[:_LONGEST_PATTERN]!r}... has {len(pattern):,} characters, more than "
-            f"{_LONGEST_PATTERN}"
+            f"{pattern[:_LONGEST_PATTERN]!r}... has {len(pattern):,} characters, but the "
+            f"maximum is {_LONGEST_PATTERN}"
         )
     versions = (moment.strftime(pattern) for times in _list_samples(cron) for moment in times)
     wrong = next((version for version in versions if not is_version(version)), None)

@@ -284,19 +284,19 @@ def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
         raise ConfigError(
             f"the offline rules work on texts with labels; {task.name} is of the kind {task.kind}",
             where=", ".join(f"models.{role}" for role in ruled),
-            hint="set a model for these roles, provider:name (coreeval docs models)",
+            hint="set a model (provider:name) for these roles; see `coreeval docs models`",
         )
     if ruled and fields > 2:
         raise ConfigError(
             f"the offline rules work on texts of one or two fields; {task.name} has {fields}",
             where=", ".join(f"models.{role}" for role in ruled),
-            hint="set a model for these roles, provider:name (coreeval docs models)",
+            hint="set a model (provider:name) for these roles; see `coreeval docs models`",
         )
     if "label_judge" in ruled and fields == 2 and labels != 2:
         raise ConfigError(
             f"the offline label judge distinguishes two labels of a pair; {task.name} has {labels}",
             where="models.label_judge",
-            hint="set a model for the label judge, provider:name (coreeval docs models)",
+            hint="set a model (provider:name) for the label judge; see `coreeval docs models`",
         )
 
 
@@ -313,7 +313,7 @@ def _check_embedded(setup: Setup, target: TargetConfig) -> None:
             f"{target.model} answers with labels; {setup.task.name} is of the kind "
             f"{setup.task.kind}",
             where="models.targets",
-            hint="use a model, provider:name (coreeval docs models)",
+            hint="use a language model (provider:name); see `coreeval docs models`",
         )
     dataset = setup.config.dataset
     _refuse_same_split(dataset, dataset.train_split, _FIT_PROBLEM, "dataset.train_split")

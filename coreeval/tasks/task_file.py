@@ -199,7 +199,7 @@ def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
                 f"fields: {name!r} cannot be a field's name", "use letters, digits and _"
             )
         if name in reserved:
-            yield TaskProblem(f"fields: {name!r} is used for something else", f"try 'text_{name}'")
+            yield TaskProblem(f"fields: {name!r} is a reserved name", f"try 'text_{name}'")
     for name in file.factual_fields:
         if name not in file.fields:
             yield TaskProblem(
@@ -224,7 +224,9 @@ def _check_sizes(file: TaskFile) -> Iterator[TaskProblem]:
 
 def _check_labels(file: TaskFile) -> Iterator[TaskProblem]:
     for number in _find_repeats(label.id for label in file.labels):
-        yield TaskProblem(f"labels: the id {number} occurs twice", "give each label its own id")
+        yield TaskProblem(
+            f"labels: the id {number} occurs twice", "use a different id for each label"
+        )
     names = [name for label in file.labels for name in _label_names(label)]
     for name in _find_repeats(names):
         yield TaskProblem(
@@ -443,7 +445,7 @@ def _find_file(name_or_path: str) -> Path:
     raise TaskError(
         f"there is no built-in task {name_or_path!r}",
         hint=f"{_suggest(name_or_path, BUILT_IN)} (built in: {', '.join(BUILT_IN)}; "
-        "a task file of your own ends in .yaml)",
+        "the path of your own task file must end in .yaml)",
     )
 
 

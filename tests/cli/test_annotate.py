@@ -64,7 +64,7 @@ def test_one_rater_is_said_to_be_one(shell: Shell, run: Made) -> None:
     shell("annotate", "export", "run", "--out", "out", "--raters", "1")
     fill(Path("out"))
     assert (
-        "only one rater: means are available, but not agreement;"
+        "agreement cannot be computed from only one rater;"
         in shell("annotate", "score", "run", "out").out
     )
 

@@ -66,7 +66,7 @@ def test_words_say_the_verdict_and_why(shell: Shell, answers: Path) -> None:
     assert "refusing: The model refused 60 of 60 questions" in said.out
     table = [line.split()[-1] for line in lines if line.startswith(("a knower ", "b ", "c "))]
     assert table == ["memorized", "fabricating", "refusing"]
-    assert " ".join(said.out.split()).endswith("100 draws and permutations, seed 0.")
+    assert " ".join(said.out.split()).endswith("100 permutations, with seed 0.")
 
 
 def test_pictures_and_the_page(shell: Shell, answers: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_back_test_is_audited_without_a_config(shell: Shell, about: Series) ->
                 "sentence": "No: a back-test of offline:memorizing from 1990-01 to 1994-12 "
                 "cannot be trusted, "
                 "because the model remembers the published values of the Halcyon tide index "
-                "(memorized) and may trade on information that was not available at the time.",
+                "(memorized). It may trade on information that was not available at the time.",
             }
         ],
     }
@@ -268,7 +268,7 @@ def test_words_say_what_is_shown_and_no_more(shell: Shell, scored: Path) -> None
         "(0.33; p < 0.001)"
     ) in out
     assert "the true value is the most probable of" in out
-    assert "if not first" in out
+    assert "share of the other dates on which" in out
     assert "1 dates or candidates are excluded" in out and "1999: no candidate is called" in out
     assert "1 bad lines are skipped" in out and "skipped lines of another type: 1" in out
     assert "\x1b" not in out

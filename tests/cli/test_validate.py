@@ -37,7 +37,7 @@ def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "all checks passed; next: coreeval refresh trial.yaml --limit 20 " in held.out
     assert re.search(
         r"\n    \d+ articles on \d+ days of the window \(local\); 4,972 more are excluded, because "
-        "their publication time is less certain than knowledge.min_precision: ",
+        r"their publication time is less certain than knowledge.min_precision \(",
         held.out,
     )
     assert "    for more news, set knowledge.min_precision: crawl (4,972 more articles" in held.out
@@ -87,11 +87,11 @@ def test_an_automatic_start_says_what_it_rests_on(shell: Shell) -> None:
     said = shell("validate", shell.config(changes))
     assert said.code == 0
     assert "news from 2025-09-01 to 2026-10-01 (end excluded)" in said.out
-    assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in said.out
+    assert "start (auto): training cutoff of openai:gpt-x, 2025-08 (config)\n" in said.out
     assert "gpt-5: all news in the window was published after its release, 2025-08-07" in said.out
     assert "offline:classifier: all" not in said.out
     estimated = shell("estimate", shell.config(changes)).out
-    assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in estimated
+    assert "start (auto): training cutoff of openai:gpt-x, 2025-08 (config)\n" in estimated
 
 
 def test_a_window_that_targets_may_know_is_told(shell: Shell) -> None:

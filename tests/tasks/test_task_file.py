@@ -105,7 +105,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
         ({"templates": ["$headline costs $5"]}, "a $ without a name (write $$ for a dollar sign)"),
         ({"question": "Is $headline good?"}, "is not a field"),
         ({"fields": ["headline", "headline"]}, "'headline' occurs twice"),
-        ({"fields": ["label"], "templates": ["$label"]}, "'label' is used for something else"),
+        ({"fields": ["label"], "templates": ["$label"]}, "'label' is a reserved name"),
         ({"fields": ["head line"]}, "'head line' cannot be a field's name"),
         ({"factual_fields": ["headlines"]}, "did you mean 'headline'?"),
         ({"symmetric": True}, "only a task with two fields"),

@@ -184,7 +184,7 @@ def _check_task(config: DatasetConfig, task: Task, source: BenchmarkFormat) -> N
             raise DatasetError(
                 f"{config.format} has no field {name!r}, which the task {task.name} requires",
                 where=config.path,
-                hint=f"in the task file, fields: [...] may contain {there}",
+                hint=f"in the task file, `fields: [...]` may contain {there}",
             )
 
 
@@ -229,7 +229,8 @@ def resolve_split(config: DatasetConfig, split: str | None = None) -> str:
     raise DatasetError(
         f"there is no split {asked!r}",
         where=config.path,
-        hint=f"available splits: {', '.join(names)} (a path to one file is one split)",
+        hint=f"available splits: {', '.join(names)} (if the path is a single file, that file is "
+        "the only split)",
     )
 
 
@@ -257,5 +258,5 @@ def _count_note(config: DatasetConfig, rows: int, split: str) -> str | None:
         return None
     return (
         f"{config.path}: the split {split} has {rows} rows, but the published one has {expected}; "
-        "is the download complete?"
+        "the download may be incomplete"
     )

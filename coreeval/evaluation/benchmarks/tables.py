@@ -114,7 +114,7 @@ def read_header(path: Path, records: Reader) -> list[str]:
         raise DatasetError("the file is empty", where=str(path))
     names = [name.strip() for name in first.cells]
     if first.defect or len(set(names)) < len(names):
-        wrong = first.defect or "a column is named twice"
+        wrong = first.defect or "two columns have the same name"
         hint = "the first line of the file must name its columns"
         raise DatasetError(f"the header cannot be used: {wrong}", where=str(path), hint=hint)
     return names

@@ -155,7 +155,7 @@ def _read_single(given: object) -> float | str:
     """Return an answer, which may also be a list with one element."""
     if isinstance(given, list | tuple):
         if len(given) != 1:
-            raise ItemDefect(f"it has {len(given)} right options, but a choice has one")
+            raise ItemDefect(f"it has {len(given)} right options, but a choice has only one")
         given = given[0]
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         raise ItemDefect(f"the answer {given!r} is not the index, letter or text of an option")
@@ -193,7 +193,7 @@ def _are_letters(names: Sequence[str]) -> bool:
 
 def _describe_answer_defect(said: str, names: Sequence[str]) -> str:
     if _SEVERAL.fullmatch(said):
-        return f"the answer {said[:100]!r} names several right options, but a choice has one"
+        return f"the answer {said[:100]!r} names several right options, but a choice has only one"
     if said.removesuffix(".0").isdecimal() and _are_letters(names):
         last = len(names) - 1
         return f"the answer {said[:100]} is not the index of an option: indices are 0 to {last}"

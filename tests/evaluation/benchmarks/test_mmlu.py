@@ -132,8 +132,8 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
     good: dict[str, object] = {"question": "Which?", "choices": ["x", "y", "z"], "answer": "A"}
     arc: dict[str, object] = {"text": ["x", "y"], "label": ["A", "A"]}
     bad: list[tuple[dict[str, object], str]] = [
-        ({"answer": "A, C"}, "'A, C' names several right options, but a choice has one"),
-        ({"answer": ["A", "B"]}, "it has 2 right options, but a choice has one"),
+        ({"answer": "A, C"}, "'A, C' names several right options, but a choice has only one"),
+        ({"answer": ["A", "B"]}, "it has 2 right options, but a choice has only one"),
         ({"answer": None}, "the answer is missing: write its index (from 0), its letter or its"),
         ({"answer": "w"}, "the answer 'w' is not one of the options A, B, C"),
         ({"answer": "3"}, "the answer 3 is not the index of an option: indices are 0 to 2"),

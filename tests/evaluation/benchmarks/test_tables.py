@@ -223,7 +223,7 @@ def test_csv_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_a_header_that_names_a_column_twice(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="a column is named twice"):
+    with pytest.raises(DatasetError, match="two columns have the same name"):
         read("tsv", put(tmp_path / "x.tsv", "text\ttext\tlabel\n"))
 
 

@@ -54,7 +54,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(tmp_path: Path, right: 
     [
         ({"answer": 3}, "not the index of an option: indices are 0 to 2"),
         ({"answer": "D"}, "not one of the options"),
-        ({"answer": [0, 1]}, "2 right options, but a choice has one"),
+        ({"answer": [0, 1]}, "2 right options, but a choice has only one"),
         ({"answer": None}, "the answer is missing"),
         ({"answer_text": "Steve Jobs"}, "answer is option A, but answer_text says 'Steve Jobs'"),
         ({"choices": ["one"]}, "at least 2 options, but this one has 1"),
@@ -207,7 +207,7 @@ def test_a_task_with_labels_keeps_its_hash() -> None:
         ({"kind": {"a": 1}}, "there is no kind {'a': 1}"),
         ({"kind": None}, "there is no kind None"),
         ({"kind": "choice", "options": 1}, "a choice needs at least 2 options"),
-        ({"kind": "choice", "fields": ["question", "A"]}, "'A' is used for something else"),
+        ({"kind": "choice", "fields": ["question", "A"]}, "'A' is a reserved name"),
         ({"kind": "answer", "fields": ["A", "question"]}, ""),
         ({"kind": "choice", "hidden_fields": ["x"]}, "the kind sets it"),
         ({"kind": "choice", "templates": ["$item"]}, ""),
