@@ -258,7 +258,7 @@ def test_a_release_tells_in_its_changelog_what_it_is_to_its_parent(made: Made) -
     second = made.release("second", parent=first.path, snippets=False)
     assert "the first release" in (first.path / "CHANGELOG.md").read_text()
     told = (second.path / "CHANGELOG.md").read_text()
-    assert told.startswith("# weekly second, since first\n")
+    assert told.startswith("# weekly second, changes since first\n")
     assert "| snippets | true | false |" in told
 
 
