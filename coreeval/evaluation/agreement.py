@@ -88,7 +88,7 @@ def compare_targets(
 ) -> Panel:
     """Test each target but the references against all others; test none with fewer than five."""
     if len(standings) < MIN_TARGETS:
-        note = f"panel too small: {len(standings)} of {MIN_TARGETS} targets"
+        note = f"panel too small: {len(standings)} targets, but {MIN_TARGETS} are needed"
         return Panel(metric=metric, targets=(), note=note)
     some = [each for each in standings if each.target not in references]
     tested = [
@@ -110,7 +110,7 @@ def compare_targets(
             for each, (excess, p), adjusted in zip(some, tested, fair, strict=True)
         ),
         note="each target is compared with the others, which are assumed to remember nothing: if "
-        "most do remember, none stands out",
+        "most of them do remember the samples, none stands out",
     )
 
 

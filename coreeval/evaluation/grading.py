@@ -138,8 +138,8 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         accuracy=ScoreTerm(
             name="right",
             definition=f"share of answers that equal an accepted answer, {_MEAN}: texts are "
-            "compared as in SQuAD 1.1; numbers must be equal within the tolerance and in the unit; "
-            "dates, yes and no must be the same",
+            "compared as in SQuAD 1.1; numbers must be equal within the tolerance and have the "
+            "same unit; dates, yes and no must be the same",
         ),
         score=ScoreTerm(
             name="token F1",

@@ -289,7 +289,7 @@ def shift_years(item: Item, *, seed: int) -> ItemTwin | NoTwin:
         return NoTwin(id=item.id, reason="its answer is one of its years")
     shifts = _list_possible_shifts(years)
     if not shifts:
-        reason = f"its years reach too far to stay within {FIRST} and {LAST}"
+        reason = f"no shift keeps its years between {FIRST} and {LAST}"
         return NoTwin(id=item.id, reason=reason)
     shift = Random(f"{seed}:{item.id}").choice(shifts)
     twin = item.model_copy(update={"input": _shift_text(item.input, years, shift)})

@@ -363,7 +363,7 @@ def _judge(
         )
     found = twins[arm]
     counts = (
-        f"{found.original} of {found.items} originals recited, {found.twin} of their "
+        f"it recited {found.original} of {found.items} originals and {found.twin} of their "
         f"{TWIN_WORDS[arm]} (p = {found.p_value:.2g})"
     )
     return ("recites" if recites else "no_recitation"), counts

@@ -45,7 +45,10 @@ _COMMON: Final = frozenset(
     ("yes", "no", "true", "false", "none", "all", "both", "neither", "either", "other", "unknown")
 )
 """The starts of options that fit any question (own choice)."""
-CAVEAT: Final = "options of originals may be easier to guess, which a twin does not control for"
+CAVEAT: Final = (
+    "options of originals may be easier to guess, and a comparison with twins does not control "
+    "for this"
+)
 
 
 class OptionFinding(ShareFinding):

@@ -231,8 +231,8 @@ def judge_shares(
     scores = score_means(np.column_stack([columns, differences])) if items else [NO_SCORE] * 3
     unclear = _find_obstacle(len(pairs), items, tried)
     counts = (
-        f"the original is ahead of its twin in {higher} of {items} texts and behind it in {lower} "
-        f"(p = {p_value:.2g})"
+        f"the original scores above its twin for {higher} of {items} samples and below it for "
+        f"{lower} (p = {p_value:.2g})"
     )
     verdict, reason = unclear or (
         verdicts[0] if p_value <= ALPHA else verdicts[1],

@@ -29,8 +29,8 @@ PRIOR: Final = 10.0
 DEFINITIONS: Final[Mapping[str, str]] = {
     "words": "sequences of letters and digits; single characters in scripts without spaces",
     "characters": "all characters, including blanks",
-    "oddness": "cross-entropy, in bits per character, under a cross-fitted trigram of characters "
-    "(MacKay and Peto 1995), of the first 1,000 characters",
+    "oddness": "cross-entropy of the first 1,000 characters, in bits per character, under a "
+    "cross-fitted character trigram model (MacKay and Peto 1995)",
     "rare_words": "% of the words in the first 1,000 characters that occur in no other sample",
     "numbers": "% of words with a digit",
     "capitals": "% of words with an initial capital",

@@ -109,9 +109,12 @@ def test_each_detector_speaks_for_itself() -> None:
         "membership": ("not_measured", ""),
         "exchangeability": ("not_measured", ""),
     }
-    assert row.cells["panel"].reason == "panel too small: 4 of 5 targets"
+    assert row.cells["panel"].reason == "panel too small: 4 targets, but 5 are needed"
     assert row.cells["numleak"].reason == "1 of 2 series; the memorized one: to the digit"
-    assert row.cells["items"].reason == "on average, at most 0.4 of them are false positives"
+    assert (
+        row.cells["items"].reason
+        == "of the flagged samples, at most 0.4 are false positives on average"
+    )
 
 
 def test_what_was_not_run_is_not_measured() -> None:
@@ -235,7 +238,7 @@ def test_intervals_hold_a_new_target_in_19_of_20_panels_or_more() -> None:
 def test_a_small_panel_says_so(n: int) -> None:
     found = compare_targets(_standings(0.3, n))
     assert not found.targets
-    assert found.note == f"panel too small: {n} of 5 targets"
+    assert found.note == f"panel too small: {n} targets, but 5 are needed"
 
 
 def test_targets_that_are_all_alike_do_not_stand_out() -> None:

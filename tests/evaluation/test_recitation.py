@@ -310,7 +310,7 @@ def test_counts_by_hand() -> None:
     overlap = found.twins["updated"].overlap_twin
     assert overlap.ci_low is not None and overlap.ci_high is not None
     assert overlap.ci_low < overlap.ci_high
-    assert found.reason == "8 of 20 originals recited, 2 of their reworded twins (p = 0.035)"
+    assert found.reason == "it recited 8 of 20 originals and 2 of their reworded twins (p = 0.035)"
     difference = found.twins["semantic"].overlap_difference
     assert difference.ci_low is not None and difference.ci_high is not None
     assert difference.ci_low < (difference.estimate or 0) < difference.ci_high

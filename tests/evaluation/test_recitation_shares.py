@@ -148,7 +148,7 @@ def test_ngrams_by_hand() -> None:
     assert found.twin.estimate == pytest.approx(2 * 2 / 3 / FEWEST_ITEMS)
     assert found.verdict == "no_recitation"
     assert found.reason == (
-        "the original is ahead of its twin in 7 of 20 texts and behind it in 1 (p = 0.035)"
+        "the original scores above its twin for 7 of 20 samples and below it for 1 (p = 0.035)"
     )
 
 

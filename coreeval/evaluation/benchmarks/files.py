@@ -76,7 +76,7 @@ def _read_error(path: Path, error: OSError) -> DatasetError:
     return DatasetError(
         f"cannot read the file: {error.strerror or error}",
         where=str(path),
-        hint="check the path and that the file is readable",
+        hint="check that the path is right and that the file is readable",
     )
 
 
@@ -324,5 +324,5 @@ def open_records(path: Path) -> Iterator[BinaryIO]:
         raise DatasetError(
             f"cannot read the file: {getattr(error, 'strerror', None) or error}",
             where=str(path),
-            hint="check the path and that the file is readable and complete",
+            hint="check that the path is right and that the file is readable and complete",
         ) from None

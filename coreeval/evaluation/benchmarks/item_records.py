@@ -53,7 +53,7 @@ def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
     raise DatasetError(
         f"there is no file for the split {split!r}",
         where=str(path),
-        hint=f"looked for {', '.join(wanted)} (.gz too); available splits: "
+        hint=f"looked for {', '.join(wanted)} (or the same with .gz); available splits: "
         f"{', '.join(list_splits_in(path, names)) or 'none'}",
     )
 

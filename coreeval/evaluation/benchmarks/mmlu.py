@@ -123,7 +123,7 @@ def _find_defect(cells: list[str]) -> str:
     if cells[-1].strip() not in tuple(letters):
         return (
             f"the last cell, {cells[-1][:100]!r}, is not an option letter (A to {letters[-1]}); if "
-            f"the file has a header, it must name a column {_QUESTION!r}"
+            f"the file has a header, one of its columns must be named {_QUESTION!r}"
         )
     return ""
 

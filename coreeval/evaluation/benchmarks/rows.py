@@ -92,8 +92,8 @@ def refuse_mostly_bad(bad: int, good: int, first: BadRow, *, where: str) -> None
         raise DatasetError(
             f"{bad:,} of the first {bad + good:,} rows cannot be used",
             where=where,
-            hint=f"in line {first.line} of {first.file}, {first.reason}; check that the file "
-            "has this format",
+            hint=f"in line {first.line} of {first.file}, {first.reason}; check that "
+            "dataset.format fits the file",
         )
 
 
@@ -246,7 +246,8 @@ def text_fields(config: DatasetConfig, task: Task, count: int) -> tuple[str, ...
         return task.fields
     wants = ", ".join(task.fields)
     raise DatasetError(
-        f"{config.format} has {count} text(s) per sample; the task {task.name} requires {wants}",
+        f"{config.format} has {count} text(s) per sample, but the task {task.name} "
+        f"requires {wants}",
         where=config.path,
         hint="dataset.format and task must match",
     )

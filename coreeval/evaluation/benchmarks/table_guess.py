@@ -177,8 +177,8 @@ def _read_rows(path: Path) -> Iterator[_Row]:
         raise DatasetError(
             f"coreeval init does not read {suffix or 'files without an ending'}",
             where=str(path),
-            hint="use a .csv, .tsv or .jsonl file; write the config of another format by hand "
-            "(coreeval docs datasets)",
+            hint="use a .csv, .tsv or .jsonl file; for another format, write the config by "
+            "hand (coreeval docs datasets)",
         )
     names = _read_names(path, suffix)
     for record in read_body(path, _DELIMITED[suffix], len(names)):

@@ -19,7 +19,7 @@ from coreeval.evaluation.detectors.recitation import RECITATION
 OVERLAP: Final = Detector(
     name="overlap",
     title="overlap",
-    question="Does a benchmark repeat its own items or those of another?",
+    question="Does a benchmark repeat its own items or those of another benchmark?",
     access="answers",
     about_targets=False,
 )

@@ -33,7 +33,8 @@ ARMS: Final = Detector(
     name="arms",
     title="the decomposition",
     column="decomposition",
-    question="Is the drop larger than rewriting and wrong labels can explain?",
+    question="Is the drop from the originals to the updated texts larger than rewriting and wrong "
+    "labels can explain?",
     config_key="models.targets",
     access="answers",
     read=_read_drops,
@@ -72,14 +73,14 @@ def _read_flagged(target: str, items: Json) -> Finding:
     if not flagged:
         return Finding(target, "not_shown", verdict, items["note"])
     wrong = sum(each["expected_false"] for each in items["kinds"].values())
-    reason = f"on average, at most {wrong:.1f} of them are false positives"
+    reason = f"of the flagged samples, at most {wrong:.1f} are false positives on average"
     return Finding(target, "remembered", verdict, reason)
 
 
 ITEMS: Final = Detector(
     name="items",
     title="single samples",
-    question="Are more samples right only on the original than expected by chance?",
+    question="Is the target right only on the original for more samples than expected by chance?",
     config_key="models.targets",
     access="answers",
     read=_read_items,

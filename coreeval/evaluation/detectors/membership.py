@@ -59,11 +59,12 @@ def make_membership(
     return Detector(
         name="membership",
         title="membership",
-        question="Are the originals more probable to the target than unread twins would be?",
+        question="Does the target assign a higher probability to the originals than it would if it "
+        "had not read them?",
         access="log_probabilities",
         limits="It cannot distinguish memory from a first rewriting that lowers a text's "
-        "probability more than a second one does, so also score a model older than the "
-        "benchmark. The absence of a difference does not clear a model.",
+        "probability more than a second one does. To rule this out, also score a model older "
+        "than the benchmark. The absence of a difference does not clear a model.",
         verdicts={
             "member": "remembered",
             "no_membership": "not_shown",
@@ -147,7 +148,8 @@ def _make_comparison(rows: Sequence[tuple[str | Foreign, ...]]) -> Table:
         "Comparison with a reference that cannot have read the originals: differences of the "
         "score that decides the verdict, in standard deviations of each model's scores of the "
         "reworded texts. The 95 % intervals are over the samples scored by both models. The "
-        f"verdict member requires {' and '.join(DECISIVE)} to exceed those of the reference."
+        f"verdict `member` requires that the target's {' and '.join(DECISIVE)} exceed those of the "
+        "reference."
     )
     return Table(columns, rows, title)
 

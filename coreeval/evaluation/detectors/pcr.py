@@ -24,8 +24,8 @@ CAVEATS: Final[Mapping[Basis, str]] = {
     "references": "this assumes that the references have seen neither split",
     "exchangeable_splits": "this assumes that the splits are random parts of one pool, as you "
     "declared",
-    "none": "either training on one split or a difference in difficulty explains this "
-    "difference; references distinguish the two",
+    "none": "either training on one split or a difference in difficulty explains the difference in "
+    "PCR between the splits; references distinguish the two",
 }
 """The caveat shown with each verdict on memory."""
 _VERDICTS: Final[Mapping[str, MemoryFinding]] = {
@@ -65,20 +65,21 @@ _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "pcr_difference": (
         "difference of PCR",
-        "PCR of the train split minus that of the test split: above 0 the target was fine-tuned, "
-        "below 0 the test items were seen (CAP, section 3.2), unless one split is harder than "
-        "the other. With references, it is the excess over their difference (after ConStat, arXiv "
-        "2405.16281). The shaded band marks differences that are treated as zero; its limit is "
-        "half-way between the values that the paper treats as training and those that it ignores.",
+        "PCR of the train split minus that of the test split. A value above 0 means that the "
+        "target was fine-tuned, and one below 0 that it has seen the test items (CAP, section "
+        "3.2), unless one split is harder than the other. With references, the value is the excess "
+        "over the difference of the references (after ConStat, arXiv 2405.16281). The shaded band "
+        "marks differences that are treated as zero; its limit is half-way between the values that "
+        "the paper treats as training and those that it ignores.",
     ),
     "pcr_points": (
         "performance, points",
         "performance on the train split minus that on the test split, in percentage points; with "
-        "references, the excess over their difference.",
+        "references, the excess over the difference of the references.",
     ),
     "p": (
         "p, adjusted",
-        "how often PCR and performance would differ this much between equivalent splits: "
+        "how often PCR and performance would differ at least as much between equivalent splits: "
         "estimated by permuting the items (Phipson and Smyth 2010) or, with references, from "
         "their variation; adjusted over the targets (Benjamini and Hochberg 1995).",
     ),

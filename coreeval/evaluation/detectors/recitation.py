@@ -77,14 +77,18 @@ def _make_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
         for arm, found in each["twins"].items()
     ]
-    title = "Shares of the missing words recited, with 95 % intervals."
+    title = (
+        "Recited: the number of texts recited. Overlap: the mean share of the missing words that "
+        "were recited, with 95 % intervals."
+    )
     return [make_verdict_table(document, RECITATION.question), Table(_COLUMNS, rows, title)]
 
 
 RECITATION: Final = Detector(
     name="recitation",
     title="recitation",
-    question="Does the target recite the rest of original texts, but not the rest of their twins?",
+    question="Test whether a target that is shown the start of a text recites the rest more often "
+    "for originals than for their twins (the reworded and updated texts).",
     access="answers",
     verdicts={
         "recites": "remembered",

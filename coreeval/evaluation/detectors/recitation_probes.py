@@ -110,8 +110,9 @@ def _make_quiz_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
     ]
     title = (
-        "Texts picked in both orders, and the share of all answers that pick the original (0.5 "
-        "by chance)."
+        "The number of samples for which the target picked the original, the reworded, the first "
+        "or the last text in both orders. Originals picked: the share of all answers that pick the "
+        "original (0.5 by chance)."
     )
     return [make_verdict_table(document, QUIZ.question), Table(_QUIZ_COLUMNS, rows, title)]
 
@@ -246,7 +247,7 @@ def _make_ngram_tables(document: Json) -> Sequence[Table]:
 
 
 def _make_peakedness_tables(document: Json) -> Sequence[Table]:
-    title = "Peakedness: shares of the drawn answers that are close to the greedy one."
+    title = "Peakedness: shares of the drawn answers that are close to the greedy answer."
     counts = {"peaked": "peaked", "peaked_twin": "twins peaked"}
     return [
         make_verdict_table(document, PEAKEDNESS.question),
@@ -257,7 +258,8 @@ def _make_peakedness_tables(document: Json) -> Sequence[Table]:
 NGRAMS: Final = Detector(
     name="recitation_ngrams",
     title="recitation: n-gram accuracy",
-    question="Does the target recite the next words of originals more often than of twins?",
+    question="Does the target recite the next words of originals more often than those of "
+    "their twins?",
     access="answers",
     arguments=("recitation", "--probe", "ngrams"),
     verdicts={
@@ -273,7 +275,8 @@ NGRAMS: Final = Detector(
 PEAKEDNESS: Final = Detector(
     name="recitation_peakedness",
     title="recitation: peakedness",
-    question="Are the target's repeated answers on originals more alike than those on twins?",
+    question="Are repeated answers more alike when the target continues originals than when it "
+    "continues their twins?",
     access="answers",
     arguments=("recitation", "--probe", "peakedness"),
     verdicts={
@@ -343,7 +346,8 @@ def _make_option_tables(document: Json) -> Sequence[Table]:
 OPTIONS: Final = Detector(
     name="recitation_options",
     title="recitation: masked options",
-    question="Does the target recite wrong options of originals more often than those of twins?",
+    question="Does the target recite wrong options of originals more often than those of their "
+    "updated twins?",
     access="answers",
     arguments=("recitation", "--probe", "options"),
     verdicts={

@@ -366,7 +366,7 @@ def infer_series(
     note = (
         f"{name} has no definition: its frequency is assumed to be {frequency}, its true values "
         f"are those in the file, and its tolerance is {implied.tolerance:g}, one twentieth of the "
-        "standard deviation; to define the series, pass --series FILE.yaml"
+        "standard deviation of these values; to define the series, pass --series FILE.yaml"
     )
     return Series(definition=implied, values=values, notes=(note,), origin=file)
 

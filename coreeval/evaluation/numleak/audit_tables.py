@@ -109,10 +109,10 @@ def _entropy_rows(entropy: Json | None) -> Iterator[AuditRow]:
             "entropy of sign and first digits, bits", entropy["series"]["mean"]
         )
         yield from rows_if_asked(
-            "entropy for series that do not exist, bits", entropy["fictitious"]["mean"]
+            "entropy for fictitious series, bits", entropy["fictitious"]["mean"]
         )
         yield from rows_if_asked(
-            "entropy for such series minus that for this one", entropy["difference"]
+            "entropy for fictitious series minus that for this series", entropy["difference"]
         )
 
 
@@ -131,11 +131,10 @@ def make_row(what: str, metric: Json) -> AuditRow:
 def describe_settings(settings: Json) -> str:
     """Describe in one line the settings that determine the numbers."""
     return (
-        f"The intervals over dates have a level of {settings['level']:.0%}: Wilson intervals for "
-        "shares, "
+        f"The {settings['level']:.0%} intervals are over dates: Wilson intervals for shares, "
         "jackknife intervals for r and error reductions, and bootstrap-t intervals for mean "
-        "errors. "
-        f"There were {settings['draws']} draws and permutations, seed {settings['seed']}."
+        f"errors. Each bootstrap has {settings['draws']} draws and each permutation test has "
+        f"{settings['draws']} permutations, with seed {settings['seed']}."
     )
 
 
@@ -161,7 +160,7 @@ _SCRAMBLE: Final = (
     ("real_r", "figures under their own date: r with that date's value"),
     ("shown_r", "figures under another date: r with the named date's value"),
     ("told_r", "figures under another date: r with their own date's value"),
-    ("difference", "slope on the named date's value minus that on the other date's"),
+    ("difference", "slope on named date's value minus that on own date's value"),
 )
 
 
@@ -201,7 +200,7 @@ OUTCOME_WORDS: Final = {
     "holds": "keeps its answer",
     "corrects": "calls the stated value wrong",
     "yields": "accepts the stated value",
-    "mixed": "gives another value, or both",
+    "mixed": "gives another value, or several",
     "refuses": "declines",
     "unread": "not read",
 }

@@ -215,9 +215,9 @@ def say_shift(shift: int) -> tuple[str, ...]:
     count, side = abs(shift), "before" if shift < 0 else "after"
     periods = f"{count} {plural(count, 'period')}"
     return (
-        f"The answers are compared with the values {periods} {side} the dates asked about, because "
-        "they match those better than the values on the dates themselves: the model's knowledge "
-        f"is shifted by {periods}.",
+        f"The answers are compared with the values {periods} {side} the dates asked about: they "
+        "match these values better than the values on the dates themselves, so the model's "
+        f"knowledge is shifted by {periods}.",
     )
 
 

@@ -135,8 +135,9 @@ def _perhaps_part(case: MemoryCase) -> VerdictReasons | None:
     return (
         f"It is unclear whether the answers come from memory: {exact} of {found.share.n} "
         f"{plural(exact, 'is', 'are')} exact, more than expected by "
-        f"chance{p_text(found.dealt_p)}. However, of the {found.near} that are close to a value, "
-        f"up to {found.expected:.0%} would be exact if the model knew only its approximate level.",
+        f"chance{p_text(found.dealt_p)}. However, up to {found.expected:.0%} of the {found.near} "
+        "answers that are close to a published value would be exact even if the model knew only "
+        "the approximate value.",
         _no_better(case),
     )
 
@@ -279,7 +280,7 @@ MOST_NAMES: Final = 4
 _KNOWN: Final[Mapping[Verdict, str]] = {
     "memorized": "remembers the published values of ",
     "partly_memorized": "remembers part of the published values of ",
-    "fluent": "knows the approximate values at each date of ",
+    "fluent": "knows the approximate values of ",
 }
 _OPEN: Final[Mapping[Verdict, str]] = {"inconclusive": "", "refusing": ""}
 _UNKNOWN: Final[Mapping[Verdict, str]] = {
@@ -320,14 +321,14 @@ def assess_trust(model: str, verdicts: Mapping[str, Verdict], backtest: Backtest
             model=model,
             answer="no",
             sentence=f"No: a back-test of {model} {period} cannot be trusted, because the model "
-            f"{known} and may trade on information that was not available at the time.",
+            f"{known}. It may trade on information that was not available at the time.",
         )
     if unsettled := _clauses(verdicts, _OPEN):
         return BacktestTrust(
             model=model,
             answer="unsettled",
             sentence=f"Undecided: it is unclear whether a back-test of {model} {period} can be "
-            f"trusted, because its memory of {unsettled} could not be measured.",
+            f"trusted, because the model's memory of {unsettled} could not be measured.",
         )
     return BacktestTrust(
         model=model,

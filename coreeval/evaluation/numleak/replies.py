@@ -160,7 +160,7 @@ def read_out(tokens: Sequence[Token], value: float | None) -> TokenReading:
     found = [token_entropy(place) for place in places]
     if None in found:
         return TokenReading(
-            None, "the probabilities at its tokens are missing or add up to more than one"
+            None, "the probabilities at the value's tokens are missing or add up to more than one"
         )
     bits = sum(each for each in found if each is not None) / TOKEN_DECISIONS
     return TokenReading(bits, signed=len(places) == TOKEN_DECISIONS)
@@ -393,10 +393,10 @@ def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[
     if variant not in VARIANTS:
         yield f"there is no variant {variant!r}; available variants: {', '.join(VARIANTS)}"
     if variant in ("pair", "forced_choice") and values.get("other_date") is None:
-        yield f"a {variant} compares two dates: other_date is missing"
+        yield f"a {variant} question compares two dates: `other_date` is missing"
     for key in _ASKED_WITH.get(str(variant), ()):
         if values.get(key) is None:
-            yield f"a {variant} must state what was asked: {key} is missing"
+            yield f"a {variant} question must state what was asked: `{key}` is missing"
     if variant == "fictitious" and not values.get("name"):
         yield "a fictitious series must have a name: `name` is missing"
     if variant == "defended" and not values.get("defence"):

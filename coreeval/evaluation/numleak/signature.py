@@ -210,7 +210,7 @@ class MemoryCase:
             return SignaturePart(
                 True, "Every published value is 0, so the signs of the answers are not compared."
             )
-        always = f"always giving the more common sign would be right in {base:.0%}"
+        always = f"a model that always gave the more common sign would be right in {base:.0%}"
         return SignaturePart(
             not right.estimate < base,
             f"The sign is right in {share(right)} of the answers; {always}.",

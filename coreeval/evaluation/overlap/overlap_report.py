@@ -112,11 +112,11 @@ def _notes(overlap: BenchmarkOverlap) -> list[str]:
     notes = []
     if sum(overlap.short):
         said = " and ".join(str(number) for number in overlap.short)
-        notes.append(f"{said} texts are too short to be compared except as a whole")
+        notes.append(f"{said} texts are so short that they were compared only as a whole")
     if overlap.crowded:
         notes.append(
             f"very many texts are similar: in {overlap.crowded} groups, each text was compared "
-            "only with the first, so near hits within these groups are missing"
+            "only with the first text, so some near hits within these groups may be missing"
         )
     return [*notes, *_language_notes(overlap)]
 
@@ -132,7 +132,7 @@ def _language_notes(overlap: BenchmarkOverlap) -> Iterator[str]:
         if texts and foreign > OTHER_SCRIPT * len(entries):
             yield (
                 f"MiniLM was trained on English: paraphrases of the {foreign} texts of "
-                f"{texts.name} in another script may be missing or wrong"
+                f"{texts.name} that use another script may be missing or wrong"
             )
 
 

@@ -166,7 +166,10 @@ def check_threshold(threshold: float, where: str) -> None:
         UsageError: the similarity is not valid.
     """
     if not LEAST_THRESHOLD <= threshold < 1:
-        hint = "use 0.2 to 0.99; below that, texts are alike by chance (see coreeval docs overlap)"
+        hint = (
+            "use a value from 0.2 to 0.99; below 0.2, texts are alike by chance (see coreeval docs "
+            "overlap)"
+        )
         raise UsageError(f"{threshold} is not a valid threshold", where=where, hint=hint)
 
 

@@ -254,11 +254,11 @@ def _contrary(
         f"{each.unanswered} of {each.n} items of {name}"
         for name, each in ((name, splits[name]) for name in asked.compared)
     )
-    told = " and ".join(dict.fromkeys(other.replace("_", " ") for other in others))
+    told = " or ".join(dict.fromkeys(other.replace("_", " ") for other in others))
     return (
         f"{rates} were not answered in full, at different rates; as scored, the verdict would be "
         f"{verdict.replace('_', ' ')}, but it would be {told} if all of these items were right and "
-        "consistent in one split and neither right nor consistent in the other, or vice versa"
+        "consistent in one split and neither right nor consistent in the other"
     )
 
 

@@ -131,7 +131,8 @@ def compare_with_references(
         points = float(np.mean((_points(first) - _points(second))[1:, 0]))
         return NoReferences(
             f"from {compared[1]} to {compared[0]}, the performance of the references changes by "
-            f"{points:+.0f} points on average, too much to predict another model's change",
+            f"{points:+.0f} points on average, which is too much to predict another model's "
+            "change",
             unlike=True,
         )
     pcr = partial(_pcr, alpha=alpha, scale=scale)

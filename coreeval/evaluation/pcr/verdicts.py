@@ -159,8 +159,8 @@ def _undefined(seen: Evidence) -> str | None:
     if np.isfinite([*seen.difference, *seen.points, seen.p_value]).all():
         return None
     return (
-        "the difference or its interval is undefined: in a split, or in a resample of its items, "
-        "consistency and alpha are 0 or no item has a reference"
+        "the difference in PCR or its interval is undefined: in one of the splits, or in a "
+        "resample of its items, either consistency and alpha are both 0 or no item has a reference"
     )
 
 
@@ -178,8 +178,8 @@ def _hidden(seen: Evidence) -> str | None:
     if not (seen.slope < HIDDEN and _alike(seen)):
         return None
     return (
-        "PCR is at the limit of its scale in both splits, which hides differences, because "
-        "performance is far above consistency; --scale linear has no limit"
+        "performance is far above consistency, so PCR is at the limit of its scale in both splits "
+        "and differences are hidden; with --scale linear, there is no limit"
     )
 
 
@@ -190,10 +190,11 @@ def _equivalent(seen: Evidence) -> str | None:
     if not (_alike(seen) and largest < quarter.points):
         return None
     return (
-        f"the whole interval of PCR ({_span(seen.difference)}) is within {seen.margin:g} of 0, "
-        f"and that of performance ({_in_points(seen)}) excludes {quarter.points:.1f} points, the "
-        "effect of memorizing a quarter of a split: the model has seen neither split, or both "
-        f"equally (CAP, section 3.2){_if_alike(seen)}"
+        f"the whole interval of the difference in PCR ({_span(seen.difference)}) is within "
+        f"{seen.margin:g} of 0, and that of the difference in performance ({_in_points(seen)}) "
+        f"excludes {quarter.points:.1f} points, the effect of memorizing a quarter of a "
+        "split: the model has seen neither split, or both equally (CAP, section 3.2)"
+        f"{_if_alike(seen)}"
     )
 
 
@@ -220,8 +221,8 @@ def _leaked(seen: Evidence) -> str | None:
 
 def _remembered(seen: Evidence, split: int) -> str:
     return (
-        f"{_gap(seen)}: the model was trained on {seen.splits[split]} (CAP, section 3.2); "
-        f"{CAVEATS[seen.basis]}"
+        f"{_gap(seen)}: the model was trained on the {seen.splits[split]} split (CAP, section "
+        f"3.2); {CAVEATS[seen.basis]}"
     )
 
 

@@ -213,6 +213,9 @@ def _list_notes(table: PerformanceTable, results: Sequence[CellResult]) -> Itera
             "rewriting rather than to new facts"
         )
     if HELD_OUT not in table.parts:
-        yield "there are no clean samples, so learning cannot be distinguished from memory"
+        yield (
+            "there are no clean samples, so learning the task cannot be distinguished from "
+            "memorizing the texts"
+        )
     if len({result.cell.seed for result in results}) < 2:
         yield "there is only one seed, so intervals ignore the variation between training runs"

@@ -75,7 +75,7 @@ def _leaks_of_all(found: Mapping[str, ContaminationFinding]) -> Table:
         for rise in _select(each, text_only=False, percent=_full(each))
         if rise.leaked != LEAKED
     ]
-    title = "Effect of leaking another arm, in points of macro-F1."
+    title = "Effect of leaking an arm other than the originals, in points of macro-F1."
     return Table(_columns("model", "leaked", "measured on"), rows, title)
 
 
@@ -95,8 +95,8 @@ def _by_share(found: Mapping[str, ContaminationFinding]) -> Table:
         if rise.leaked == LEAKED
     ]
     title = (
-        "Effect of leaking the originals by share, in points of macro-F1. The share is that of the "
-        "test part in delta 1, and that of the train part in delta 2 (figure 4)."
+        "Effect of leaking a share of the originals, in points of macro-F1. In delta 1, this is "
+        "the share of the test part; in delta 2, that of the train part (figure 4)."
     )
     return Table(_columns("model", "share", "measured on"), rows, title)
 
@@ -120,8 +120,11 @@ def _worth(found: Mapping[str, ContaminationFinding]) -> Table:
         for name, each in found.items()
         for worth in each.worth
     ]
-    title = "Effect of leaking an arm on scores on the same arm."
-    note = "Beyond: the part of the effect due to remembering samples, not to learning the task."
+    title = "Effect of leaking an arm on the scores on this arm, in points."
+    note = (
+        "Beyond: the effect on the leaked arm minus that on clean samples. This part is due to "
+        "remembering samples, not to learning the task."
+    )
     return Table(columns, rows, title, note)
 
 

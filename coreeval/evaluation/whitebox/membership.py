@@ -239,10 +239,10 @@ def _judge(
     shifts = {"other news": news, "one rewriting": rewriting}
     alike = [name for name, each in shifts.items() if not each.is_positive]
     if alike:
-        return "shifted", f"{said}, and {' and '.join(alike)} may shift scores by as much"
+        return "shifted", f"{said}, but {' and '.join(alike)} may shift scores by as much"
     return "member", (
-        f"{said}: {_say(news)} more than other news shifts scores, and {_say(rewriting)} more "
-        "than one rewriting does"
+        f"{said}, which exceeds the effect of other news by {_say(news)} and that of one rewriting "
+        f"by {_say(rewriting)}"
     )
 
 
@@ -256,15 +256,16 @@ def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerd
         )
     more = _say_more(found)
     if not all(found.find_difference(term).is_positive for term in DECISIVE):
-        return "shifted", f"{said}; but the reference may show the same: {more}"
-    return "member", f"{said}; beyond the reference, {more}"
+        return "shifted", f"{said}, but the reference may show the same difference: {more}"
+    return "member", f"{said}; {more}"
 
 
 def _say_more(found: ReferenceFinding) -> str:
     wording, rewriting = (_say(found.find_difference(term)) for term in DECISIVE)
     return (
-        f"the model's excess is {wording} standard deviations for originals over their twins, and "
-        f"{rewriting} beyond one rewriting"
+        "beyond the reference, the model scores originals above their twins by "
+        f"{wording} standard deviations, and by {rewriting} after the effect of one rewriting is "
+        "subtracted"
     )
 
 
@@ -274,8 +275,8 @@ def _say_condition(found: ReferenceFinding | None) -> str:
         return CAVEAT
     own = _say(found.terms["wording"].reference)
     return (
-        f"for the reference, the excess for originals over their twins is {own} standard "
-        f"deviations; beyond the reference, {_say_more(found)}; this assumes that the reference "
+        f"the reference scores originals above their twins by {own} standard deviations; "
+        f"{_say_more(found)}; this assumes that the reference "
         "has not read the originals, and that a first rewriting lowers the scores of both models "
         "by equally many standard deviations"
     )

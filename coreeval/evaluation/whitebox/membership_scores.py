@@ -18,18 +18,18 @@ SHARE: Final = 0.2
 LARGEST_DIVERGENCE: Final = 0.01
 """The upper limit of a token's divergence in DC-PDD (the authors' code: `a` of 0.01)."""
 DEFINITIONS: Final[Mapping[Method, str]] = {
-    "min_k_plus": "Min-K%++ (Zhang et al. 2024, arXiv 2404.02936): the mean of the lowest 20 % of "
-    "the tokens' log-probabilities, each minus the mean over the vocabulary at that position and "
-    "divided by the standard deviation",
+    "min_k_plus": "Min-K%++ (Zhang et al. 2024, arXiv 2404.02936): each token's "
+    "log-probability is standardised with the mean and the standard deviation over the vocabulary "
+    "at its position, and the score is the mean of the lowest 20 % of these values",
     "min_k": "Min-K% (Shi et al. 2024, arXiv 2310.16789): the mean of the lowest 20 % of the "
     "tokens' log-probabilities",
-    "dc_pdd": "DC-PDD (Zhang et al. 2024, arXiv 2409.14781): the mean, over the first occurrence "
-    "of each token, of its probability times the negative log of its frequency, at most 0.01; "
-    "frequencies are counted in all texts of the study",
-    "zlib": "zlib ratio (Carlini et al. 2021, arXiv 2012.07805): the mean log-probability of a "
-    "token, divided by the number of bytes of the text compressed with zlib",
-    "codec": "CoDeC (Zawalski et al. 2025, arXiv 2510.27055): the mean log-probability of a token "
-    "without other texts of the same arm before it, minus that with them",
+    "dc_pdd": "DC-PDD (Zhang et al. 2024, arXiv 2409.14781): at the first occurrence of each "
+    "token, its probability is multiplied by the negative log of its frequency in all texts of the "
+    "study, and products above 0.01 are set to 0.01; the score is the mean of the products",
+    "zlib": "zlib ratio (Carlini et al. 2021, arXiv 2012.07805): the mean log-probability of the "
+    "tokens, divided by the size of the zlib-compressed text in bytes",
+    "codec": "CoDeC (Zawalski et al. 2025, arXiv 2510.27055): the mean log-probability of the "
+    "tokens when the text stands alone, minus that when other texts of the same arm precede it",
 }
 
 

@@ -49,9 +49,9 @@ def test_the_rows_of_an_audit(found: tuple[Audit, ...]) -> None:
     telling, plain = document(found)["series"]
     rows = {row.what: row for row in further_rows(telling)}
     low = rows["entropy of sign and first digits, bits"]
-    high = rows["entropy for series that do not exist, bits"]
+    high = rows["entropy for fictitious series, bits"]
     assert float(low.value) < 0.3 < float(high.value) and (low.n, high.n) == ("60", "30")
-    assert float(rows["entropy for such series minus that for this one"].value) > 1
+    assert float(rows["entropy for fictitious series minus that for this series"].value) > 1
     assert plain["entropy"] is None
     assert not any("entropy" in row.what for row in further_rows(plain))
 

@@ -239,24 +239,28 @@ PERIOD = Backtest(start="2015-01", end="2020-12")
 @pytest.mark.parametrize(
     ("verdicts", "answer", "words"),
     [
-        ({"A": "memorized", "B": "no_recall"}, "no", "the published values of A (memorized) and"),
+        ({"A": "memorized", "B": "no_recall"}, "no", "the published values of A (memorized). It"),
         (
             {"A": "partly_memorized"},
             "no",
-            "part of the published values of A (partly memorized) and",
+            "part of the published values of A (partly memorized). It",
         ),
-        ({"A": "fluent"}, "no", "knows the approximate values at each date of A (fluent) and"),
+        ({"A": "fluent"}, "no", "knows the approximate values of A (fluent). It"),
         (
             {"A": "memorized", "B": "refusing", "C": "fluent"},
             "no",
-            "A (memorized) and knows the approximate values at each date of C (fluent) and",
+            "A (memorized) and knows the approximate values of C (fluent). It",
         ),
-        ({"A": "refusing", "B": "no_recall"}, "unsettled", "its memory of A (refusing) could not"),
+        (
+            {"A": "refusing", "B": "no_recall"},
+            "unsettled",
+            "the model's memory of A (refusing) could not",
+        ),
         ({"A": "inconclusive", "B": "fabricating"}, "unsettled", "of A (inconclusive) could not"),
         (
             {"A": "inconclusive", "B": "refusing"},
             "unsettled",
-            "its memory of A (inconclusive) and B (refusing) could not",
+            "the model's memory of A (inconclusive) and B (refusing) could not",
         ),
         ({"A": "no_recall", "B": "no_recall"}, "no_memory_found", "of A and B (no recall)."),
         (
@@ -282,7 +286,7 @@ def test_every_verdict_leads_somewhere_and_refusing_is_never_clean() -> None:
 
 def test_many_series_are_not_all_named() -> None:
     found = assess_trust("m", dict.fromkeys("ABCDEF", "memorized"), PERIOD)
-    assert "A, B, C and 3 more series (memorized) and" in found.sentence
+    assert "A, B, C and 3 more series (memorized). It" in found.sentence
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)

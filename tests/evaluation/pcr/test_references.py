@@ -106,7 +106,7 @@ def test_splits_too_unlike_to_carry_over_contradict_a_vouch() -> None:
     sided = {f"r{n}": model((0.1, 0.9), n) for n in range(5)}
     found = judged(answers, sided, replace(ASKED, exchangeable=True))
     assert (found.verdict, found.test.basis) == ("difficulty_or_memory", "none")
-    assert "points on average, too much to predict another model's" in found.notes[-1]
+    assert "points on average, which is too much to predict another model's" in found.notes[-1]
 
 
 def test_a_vouch_that_the_texts_contradict_does_not_stand() -> None:

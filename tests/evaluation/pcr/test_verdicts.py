@@ -38,7 +38,11 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
 @pytest.mark.parametrize(
     ("seen", "verdict", "words"),
     [
-        (CLEAR, "fine_tuned", "p is 0.0010, at most 0.05: the model was trained on train"),
+        (
+            CLEAR,
+            "fine_tuned",
+            "p is 0.0010, at most 0.05: the model was trained on the train split",
+        ),
         (CLEAR, "fine_tuned", "performance changes by +10.0 (+4.0 to +16.0) points and PCR by"),
         (
             CLEAR,
@@ -49,7 +53,7 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
             replace(CLEAR, basis="references", references=5),
             "fine_tuned",
             "beyond what 5 references predict; p is 0.0010, at most 0.05: the model was trained "
-            "on train (CAP, section 3.2); this assumes that the references have seen neither",
+            "on the train split (CAP, section 3.2); this assumes that the references have seen",
         ),
         (
             replace(CLEAR, basis="none"),
@@ -61,7 +65,7 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
             "difficulty_or_memory",
             "the splits are not treated as exchangeable, because",
         ),
-        (with_interval(-0.3, -0.1), "contaminated", "trained on test"),
+        (with_interval(-0.3, -0.1), "contaminated", "trained on the test split"),
         (replace(with_interval(-0.3, -0.1), basis="none"), "difficulty_or_memory", "p is 0.0010"),
         (
             replace(CLEAR, points=Estimate(-10.0, -16.0, -4.0)),

@@ -125,7 +125,7 @@ def test_the_tables_are_those_of_the_paper_and_what_a_leak_is_worth() -> None:
         "table 3",
         "table 4",
         "figure 4",
-        "another arm",
+        "an arm other than the originals",
         "Effect of leaking an arm",
         "original model",
     ):

@@ -70,7 +70,7 @@ def test_a_first_rewriting_that_costs_both_more_is_no_membership() -> None:
     assert judge(FIRST).verdict == "member"  # without a reference nothing tells the two apart
     found = judge(FIRST, make_reference(FIRST))
     assert found.verdict == "shifted" and found.caveat == ""
-    assert "but the reference may show the same" in found.reason
+    assert "but the reference may show the same difference" in found.reason
 
 
 @pytest.mark.parametrize("times", [4.0, 0.25])

@@ -119,7 +119,7 @@ def _read_own_words(given: InstructionConfig) -> str | None:
             f"the file of {given.name!r} is empty, so it contains no instruction",
             where=given.file,
             hint="write the instruction into the file; for the control without an instruction, use "
-            "the name none",
+            "the name `none`",
         )
     return text
 

@@ -250,7 +250,8 @@ def _describe_cost(useful: Usefulness | None) -> str:
     """Describe how the defence affected the answers to ordinary questions."""
     if useful is None or not useful.scored:
         return ""
-    said, change = f"; ordinary answers score {useful.mean.estimate:.2f} of 4", useful.change
+    said = f"; answers to ordinary questions score {useful.mean.estimate:.2f} of 4 on average"
+    change = useful.change
     if isnan(change.estimate):
         return said
     return f"{said}, a change of {format_estimate(change, '+.2f')} compared with no defence"

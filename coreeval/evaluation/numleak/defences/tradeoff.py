@@ -83,8 +83,9 @@ def describe_agreement(found: Json | None) -> str:
     exact, near = (_of(found[key]["estimate"], n) for key in ("exact", "within_one"))
     return (
         f"Two judges scored {n} of the answers: {found['first']} (mean {means[0]}) and "
-        f"{found['second']} (mean {means[1]}). Their agreement: r is {r}, weighted kappa is "
-        f"{kappa}, {exact} scores are identical, and {near} differ by at most one point."
+        f"{found['second']} (mean {means[1]}). The correlation r of their scores is {r}, and "
+        f"their weighted kappa is {kappa}. {exact} scores are identical, and {near} differ by at "
+        "most one point."
     )
 
 
@@ -276,7 +277,7 @@ def draw_defences(folder: Path, defences: DefencesJson | None) -> list[Path]:
             panel.set_title(f"{shorten_name(pair[0])}\n{shorten_name(pair[1], 20)}", fontsize=8)
             _draw_panel(panel, own, names, find_lowest_score(both) if both else None)
         _draw_legend(figure, names)
-        title = "Attacks blocked and scores of ordinary answers" if both else "Attacks blocked"
+        title = "Attacks blocked" + (" and scores of answers to ordinary questions" if both else "")
         figure.suptitle(title, fontsize=10)
     return [path]
 
@@ -296,7 +297,7 @@ def _draw_panel(
         panel.set(ylim=(len(names) - 0.5, -0.5), yticks=[])
     else:
         panel.set_ylim(low - 0.1, TOP_SCORE + 0.1)
-        panel.set_ylabel("mean score of ordinary answers", fontsize=8)
+        panel.set_ylabel("mean score, ordinary questions", fontsize=8)
         panel.locator_params(axis="y", nbins=5)
     panel.tick_params(labelsize=7)
 

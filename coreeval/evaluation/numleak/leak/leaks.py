@@ -51,18 +51,20 @@ def _describe_placebo(early: Attribution, recall_r: Metric) -> str:
     if not recall_r.ci_high < 0:
         return (
             "There is no evidence that the model recalls less of the early era (r "
-            f"{span(early.recall_r)}), so that era is not a placebo for this model."
+            f"{span(early.recall_r)}) than of later dates. The early era is therefore not a "
+            "placebo for this model."
         )
-    known = f"The model recalls less of the early era (r {span(early.recall_r)})"
+    early_r = span(early.recall_r)
+    known = f"The model recalls less of the early era (r {early_r}) than of later dates"
     if is_nonzero(early.signal_r):
         return (
-            f"{known}, yet its score follows the true values there too (r "
+            f"{known}, yet its score follows the true values in that era too (r "
             f"{span(early.signal_r)}): something other than the recalled value links the date to "
             "the score."
         )
     return (
-        f"{known}, and there is no evidence that its score follows the true values there (r "
-        f"{span(early.signal_r)}), as expected if the score derives from recall."
+        f"{known}, and there is no evidence that its score follows the true values in that era "
+        f"(r {span(early.signal_r)}), as expected if the score derives from recall."
     )
 
 

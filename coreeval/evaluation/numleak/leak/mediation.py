@@ -206,8 +206,9 @@ def _most(ties: MediationEvidence) -> RouteReasons:
         return ()
     return (
         _ties(ties),
-        f"At least {min(1.0, ties.through.ci_low):.0%} of this association runs through what the "
-        "model recalls: when its recall is wrong, the signal is wrong in the same direction "
+        f"At least {min(1.0, ties.through.ci_low):.0%} of the association between the signal and "
+        "the true values runs through what the model recalls: when its recall is wrong, the "
+        "signal is wrong in the same direction "
         f"(partial r {span(ties.follows_errors)}).",
         "A common source of errors, such as the same news stories about a date, would have the "
         "same effect.",
@@ -219,9 +220,9 @@ def _least(ties: MediationEvidence) -> RouteReasons:
         return ()
     return (
         _ties(ties),
-        f"At most {max(0.0, ties.through.ci_high):.0%} of this association runs through recall: "
-        "given what the model recalls, the signal still follows the true values (partial r "
-        f"{span(ties.truth_beyond)}).",
+        f"At most {max(0.0, ties.through.ci_high):.0%} of the association between the signal and "
+        "the true values runs through recall: given what the model recalls, the signal still "
+        f"follows the true values (partial r {span(ties.truth_beyond)}).",
     )
 
 
@@ -256,8 +257,8 @@ def _open(ties: MediationEvidence) -> RouteReasons:
             f"It is unclear whether the signal follows the true values (r {span(ties.signal_r)}) "
             f"or what the model recalls (r {span(ties.signal_recall_r)}): more dates are needed.",
         )
-    return (_ties(ties), "It is unclear how much of this association runs through recall: "
-                         f"{_share(ties.through)}.",
+    return (_ties(ties), "It is unclear how much of the association between the signal and the "
+                         f"true values runs through recall: {_share(ties.through)}.",
             _mistaken(ties))  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from coreeval.schema import BadRow
 from coreeval.tools.formatting import format_quantity
 
 DATE, VALUE = "date", "value"
-_PROSE: Final = "use a header with the columns date and value, then one row for each date"
+_PROSE: Final = "use a header with the columns `date` and `value`, then one row for each date"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def require_common_dates(
             raise DatasetError(
                 f"two signals are called {signal.name!r}",
                 where=str(signal.path),
-                hint="rename one of them: NAME=FILE",
+                hint="pass one of them with another name, as NAME=FILE",
             )
         shared = [len(signal.values(frequency).keys() & set(dates))
                   for frequency, dates in asked.values()]  # fmt: skip
@@ -119,7 +119,7 @@ def _signal_name(name: str, path: Path) -> str:
         raise DatasetError(
             f"{OWN_SIGNAL!r} is the name of the model's own signal",
             where=str(path),
-            hint="rename this one: NAME=FILE",
+            hint="pass this signal with another name, as NAME=FILE",
         )
     return name
 

@@ -150,7 +150,7 @@ class _SeriesProbe:
         if "blind" in asked and definition.blind is None:
             yield "it has no description without its proper name, so its name is never withheld"
         if "fictitious" in asked and not definition.fictitious:
-            yield "it has no fictitious siblings, so there are no questions about any"
+            yield "it has no fictitious siblings, so no questions about fictitious series are asked"
         if "recent" in asked:
             yield from self._notes_on_recent()
         yield from self._further.notes()
@@ -169,7 +169,8 @@ class _SeriesProbe:
         if self._cutoff is None:
             yield (
                 f"the model's cutoff is not known, so the last {got} values of the series are "
-                "treated as recent, even if they precede the cutoff; set a cutoff for the target"
+                "treated as recent, even if they precede the cutoff; to avoid this, set the "
+                "target's cutoff"
             )
         elif got < wanted:
             yield f"only {got} values were published after the cutoff, but {wanted} were requested"

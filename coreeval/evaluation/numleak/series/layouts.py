@@ -130,7 +130,7 @@ def _read_french(text: str, definition: SeriesDefinition) -> CellRows:
             break
     if header is None or not block:
         raise DatasetError(
-            f"this file of Kenneth French's library has no {definition.frequency} values",
+            f"this file from Kenneth French's library has no {definition.frequency} values",
             hint="download the CSV file of the factors; its header starts with a comma",
         )
     rows = list(_table(header.cells, block, definition))
@@ -154,8 +154,9 @@ def _value_column(header: Sequence[str], dates: list[int], definition: SeriesDef
     others = [place for place in range(len(header)) if place not in dates]
     if len(others) != 1:
         raise DatasetError(
-            f"the file has {len(others)} columns besides the dates, and the definition names none",
-            hint=f"set column: in the definition (the file has: {_name_columns(header)})",
+            f"the file has {len(others)} columns besides the dates, but the definition names none "
+            "of them",
+            hint=f"set `column` in the definition (the file has: {_name_columns(header)})",
         )
     return others[0]
 

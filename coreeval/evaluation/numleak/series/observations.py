@@ -129,8 +129,8 @@ def _check_fineness(
     if len(torn) > len(kept):
         raise DatasetError(
             f"most dates have several values: {torn[0]} has {len(twice[torn[0]])} different ones",
-            hint=f"if the file is finer than {definition.frequency}, add transform: {{combine: "
-            "mean} (or last); otherwise name the column of dates in source.dates",
+            hint=f"if the file's frequency is higher than {definition.frequency}, add transform: "
+            "{combine: mean} (or last); otherwise set source.dates to the column with the dates",
         )
 
 
@@ -332,7 +332,7 @@ def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -
         notes.append(f"notable dates without a value: {list_few(lost)}")
     if len(values) < FEW_VALUES:
         count = format_quantity(len(values), "value")
-        notes.append(f"the series has only {count}: too few for firm conclusions")
+        notes.append(f"the series has only {count}, which is too few for firm conclusions")
     return notes
 
 
@@ -340,9 +340,10 @@ def _check_sign(values: Mapping[Period, float], definition: SeriesDefinition) ->
     below = [str(at) for at, value in values.items() if value < 0]
     if below and definition.sign == "positive":
         raise DatasetError(
-            f"the definition has sign: positive, but {len(below)} of {len(values)} values are "
+            f"the definition has `sign: positive`, but {len(below)} of {len(values)} values are "
             f"below zero: {list_few(below)}",
-            hint="set sign: signed, or set the marker of missing values in source.missing",
+            hint="set `sign: signed`, or, if these numbers mark missing values, list them in "
+            "`source.missing`",
         )
 
 
@@ -353,7 +354,10 @@ def _implausible(values: Mapping[Period, float], definition: SeriesDefinition) -
     expected, size = definition.plausible, statistics.median(map(abs, values.values()))
     if expected is None:
         if definition.unit.basis_points and max(map(abs, values.values())) < 1:
-            yield f"no value reaches 1 percent (median size {size:.3g}): are the values fractions?"
+            yield (
+                f"no value reaches 1 percent (median size {size:.3g}), so the values may be "
+                "fractions"
+            )
         return
     outside = [at for at, value in values.items() if not expected.low <= value <= expected.high]
     bounds = f"{expected.low:g} to {expected.high:g} {definition.unit.name}"

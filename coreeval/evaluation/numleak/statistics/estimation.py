@@ -140,8 +140,8 @@ def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
     times = float(np.median(np.abs(answers.estimate[due] / answers.truth[due])))
     if times >= OTHER_UNIT or 0 < times <= 1 / OTHER_UNIT:
         yield (
-            f"the median answer is {times:.3g} times the true value: are the answers in "
-            f"{definition.unit.name}?"
+            f"the median answer is {times:.3g} times the true value, so the answers may not "
+            f"be in {definition.unit.name}"
         )
 
 

@@ -71,7 +71,7 @@ def test_a_picture_with_or_without_scores(tmp_path: Path, scored: bool) -> None:
     assert path.name == "defences.svg"
     text = path.read_text("utf-8")
     assert ElementTree.fromstring(text).tag.endswith("svg")
-    assert ("ordinary answers" in text) is scored
+    assert ("ordinary questions" in text) is scored
     assert draw_defences(tmp_path, None) == []
 
 

@@ -137,7 +137,7 @@ def test_prose_above_the_columns_named_is_left() -> None:
     ("text", "column", "message", "hint"),
     [
         ("date,cpi\n2020-01,1\n", "CPI_U", "no column 'CPI_U'", "date, cpi"),
-        ("date,a,b\n2020-01,1,2\n", None, "2 columns besides the dates", "set column:"),
+        ("date,a,b\n2020-01,1,2\n", None, "2 columns besides the dates", "set `column`"),
         ("date\n2020-01\n", None, "0 columns besides the dates", "the file has: date"),
         ("", None, "the file is empty", ""),
         ("\n , \n", None, "the file is empty", ""),

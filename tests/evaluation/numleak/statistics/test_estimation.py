@@ -125,7 +125,10 @@ def test_the_same_seed_measures_the_same() -> None:
         (asked(TRUTH[:9], np.full(9, 0.5)), "every answer is 0.5: r is not defined"),
         (asked(TRUTH[:4], [0.5, 0.5, 0.5, 2]), "75% of the answers are 0.5"),
         (asked(TRUTH[:3], TRUTH[:3]), "only 3 dates have an answer"),
-        (asked(TRUTH[:9], TRUTH[:9] / 100), "0.01 times the true value: are the answers in"),
+        (
+            asked(TRUTH[:9], TRUTH[:9] / 100),
+            "0.01 times the true value, so the answers may not be in",
+        ),
         (asked(np.abs(TRUTH[:9]) + 1, TRUTH[:9]), "all true values have the same sign"),
         (asked([0.1, 0, 0.2, -0.1, -23], [0, 0.1, -0.2, 0.2, -20]), "r depends on one date"),
         (recalled(range(9)) + recalled(range(9), seed=1), "18 answers are about 9"),
