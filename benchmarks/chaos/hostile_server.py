@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from coreeval.config import load_config
-from coreeval.models.client import MOST_ANSWER_CHARACTERS
+from coreeval.models.answers import MOST_ANSWER_CHARACTERS
 from coreeval.tools.http import MOST_BODY_BYTES
 from tests.hostile.test_answers import ANSWERS
 from tests.support.answers import OfflineAnswers

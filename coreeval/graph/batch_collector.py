@@ -31,7 +31,9 @@ from coreeval.tools.stores.batch_records import (
 from coreeval.tools.stores.call_batches import CallBatches
 
 KEPT_TOGETHER: Final = 200
-"""The number of answers per commit."""
+"""The most answers per commit."""
+KEPT_BYTES: Final = 8 << 20
+"""The bytes of answers that are enough for a commit: until then they are in memory."""
 READ_TRIES: Final = 3
 GIVEN_UP_AFTER: Final = timedelta(hours=24)
 """How long unreadable results are read again, at each poll."""
@@ -238,7 +240,7 @@ class BatchCollector:
                     collected, live = _price_answer(answer, request, known.price)
                     kept.append(collected)
                     usd, live_usd = usd + (collected.usd or 0.0), live_usd + live
-                if len(kept) == KEPT_TOGETHER:
+                if _is_full(kept):
                     batch = await commit()
                     kept.clear()
         except CallFailure as error:
@@ -281,6 +283,11 @@ class BatchCollector:
             except (CallFailure, CoreEvalError):
                 continue
             await self._batches.update(batch, {"files": ""})
+
+
+def _is_full(kept: Sequence[CollectedAnswer]) -> bool:
+    """Return whether these answers are enough for a commit."""
+    return len(kept) == KEPT_TOGETHER or sum(len(each.answer) for each in kept) >= KEPT_BYTES
 
 
 def _is_cancelled(state: BatchState) -> bool:

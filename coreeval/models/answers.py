@@ -103,6 +103,10 @@ def _require_mapping(value: object) -> Mapping[str, object]:
 
 
 T = TypeVar("T", bound=BaseModel)
+MOST_ANSWER_CHARACTERS = 1 << 18
+"""The most characters of an answer that are read and stored: 65,536 tokens at 4 characters each,
+the most that models return with their thoughts (DeepSeek-R1: at most 64K,
+https://api-docs.deepseek.com). A longer answer is invalid; its beginning is stored."""
 MOST_VALUES = 20_000
 """The most values in an answer, counted by commas and brackets. The largest answers of a role have
 some hundreds; checking more than 100,000 would block the event loop for too long."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from coreeval.config import Method, PriceConfig
 from coreeval.config.run import BatchConfig
+from coreeval.models.answers import MOST_ANSWER_CHARACTERS
 from coreeval.models.batches import MOST_BATCH_BYTES
 from coreeval.models.dispatch import DispatchResult, LiveDispatcher, ModelRequest
 from coreeval.models.failures import CallFailure
@@ -191,13 +192,13 @@ class BatchDispatcher:
 
 
 def dump_outcome(outcome: "AIMessage | CallFailure") -> bytes:
-    """Return the outcome of a request in a batch as JSON."""
+    """Return the outcome of a request in a batch as JSON, with as much text as of a live answer."""
     if isinstance(outcome, CallFailure):
         names = ("kind", "message", "billed", "refused")
         return _dump({"failure": {name: getattr(outcome, name) for name in names}})
     return _dump(
         {
-            "content": str(outcome.text),
+            "content": str(outcome.text)[:MOST_ANSWER_CHARACTERS],
             "response_metadata": outcome.response_metadata,
             "usage_metadata": outcome.usage_metadata,
         }

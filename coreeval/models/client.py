@@ -25,7 +25,12 @@ from typing_extensions import TypedDict
 
 from coreeval.errors import NotRecorded, NoValidAnswer
 from coreeval.models.activity import CallRef, add_call, pause_sample_clock
-from coreeval.models.answers import InvalidAnswer, OutputSchema, dump_first_tokens
+from coreeval.models.answers import (
+    MOST_ANSWER_CHARACTERS,
+    InvalidAnswer,
+    OutputSchema,
+    dump_first_tokens,
+)
 from coreeval.models.batch_dispatch import CallQueued
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.dispatch import Dispatcher, ModelRequest
@@ -122,10 +127,6 @@ T = TypeVar("T", bound=BaseModel)
 MAX_DRAWS = 4
 """If 4.4 % of answers are bad by chance, three draws lose one question in 11,000, and four lose one
 in 260,000 (benchmarks/faults.py)."""
-MOST_ANSWER_CHARACTERS = 1 << 18
-"""The most characters of an answer that are read and stored: 65,536 tokens at 4 characters each,
-the most that models return with their thoughts (DeepSeek-R1: at most 64K,
-https://api-docs.deepseek.com). A longer answer is invalid; its beginning is stored."""
 _MOST_REASON = 500
 _CHAIN_ENDS: Mapping[str, Literal["refused", "truncated"]] = {
     "refusal": "refused",

@@ -7,8 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.models.answer_text import MOST_REPAIRED, strip_thoughts
-from coreeval.models.answers import MOST_VALUES, InvalidAnswer, OutputSchema
-from coreeval.models.client import MOST_ANSWER_CHARACTERS
+from coreeval.models.answers import MOST_ANSWER_CHARACTERS, MOST_VALUES, InvalidAnswer, OutputSchema
 from coreeval.tasks import load_task
 
 LONGEST_S = 0.5
