@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Final, Literal, NamedTuple, cast
 
 from pydantic import BeforeValidator, create_model
 
@@ -256,6 +256,15 @@ _SIGNS = " \t\n\r.。\"'`*,;"
 _MARKS = f"{_SIGNS})]:"
 
 
+class _Options(NamedTuple):
+    """A question's options by letter, normalised once for an answer: their texts may be long."""
+
+    texts: Mapping[str, str]
+    """The texts without case and outer signs."""
+    listed: Mapping[str, str]
+    """The texts without signs before them, as in a list of options."""
+
+
 def read_choice(text: str, options: Mapping[str, str]) -> str:
     """Return the letter of the option that an answer chooses, or "" if the choice is unclear.
 
@@ -263,37 +272,52 @@ def read_choice(text: str, options: Mapping[str, str]) -> str:
     its mark or option, and the exact text of one option. Full-width letters count, lower-case
     letters do not; the article A and the pronoun I are not choices.
     """
+    plain = {letter: unicodedata.normalize("NFKC", option) for letter, option in options.items()}
+    return _read_choice(
+        text,
+        _Options(
+            texts={letter: _strip_signs(option) for letter, option in plain.items()},
+            listed={
+                letter: option[_end_of(_SIGNS_BEFORE, option, 0) :]
+                for letter, option in plain.items()
+            },
+        ),
+    )
+
+
+def _read_choice(text: str, options: _Options) -> str:
     answer = extract_final_answer(text)[-_LONGEST_OPTION_ANSWER:]
     if objects := [value for value, _, _ in iter_objects(answer) if isinstance(value, dict)]:
         found = {letter for one in objects for letter in _choices_in_object(one, options)}
         return found.pop() if len(found) == 1 else ""
     said = _LISTED.sub("", unicodedata.normalize("NFKC", answer).strip())
-    if _lists_options(said, options):
+    if _lists_options(said, options.listed):
         return ""
-    for way in _option_patterns("".join(options)):
-        if found := {letter for pattern in way for letter in _find_letters(pattern, said, options)}:
+    texts = options.texts
+    for way in _option_patterns("".join(texts)):
+        if found := {letter for pattern in way for letter in _find_letters(pattern, said, texts)}:
             return found.pop() if len(found) == 1 else ""
-    return _match_option_text(said, options)
+    return _match_option_text(said, texts)
 
 
-def _choices_in_object(value: Mapping[str, object], options: Mapping[str, str]) -> Iterator[str]:
+def _choices_in_object(value: Mapping[str, object], options: _Options) -> Iterator[str]:
     """Yield the choices in an object's texts, under an answer key if it has one, or any key."""
     sure = [key for key in _SURE_KEYS if key in value][:1]
     for key in sure or [key for key in value if key.lower() not in _REASONS]:
         inner = value[key]
         for text in inner if isinstance(inner, list) else [inner]:
             if isinstance(text, str):
-                yield read_choice(text, options)
+                yield _read_choice(text, options)
 
 
-def _find_letters(pattern: re.Pattern[str], said: str, options: Mapping[str, str]) -> Iterator[str]:
+def _find_letters(pattern: re.Pattern[str], said: str, texts: Mapping[str, str]) -> Iterator[str]:
     """Yield each letter found, unless it is denied or rejected; "" if it is withdrawn."""
     for match in pattern.finditer(said):
         names = "".join(sign for name in match.groups() if name for sign in name if sign.isupper())
         if _DENIED_OPTION.search(said[max(0, match.start(1) - _NEAR) : match.start(1)]):
             continue
         told = said[match.end() : match.end() + _NEXT]
-        rest = _skip_option(told, options[names[-1]])
+        rest = _skip_option(told, texts[names[-1]])
         if rejected := _REJECTED_OPTION.match(rest):
             names = names[:-1] if rejected["one"] else ""
         elif also := _ALSO.match(rest):
@@ -307,9 +331,9 @@ def _drop_article(names: str, rest: str) -> str:
     return "" if names in ("A", "I") and _IS_WORD.match(rest) else names
 
 
-def _skip_option(rest: str, option: str) -> str:
+def _skip_option(rest: str, text: str) -> str:
     """Return the text after a letter and, if it follows, the text of its option or its start."""
-    told, text = rest.lstrip(_MARKS), _strip_signs(option)
+    told = rest.lstrip(_MARKS)
     behind = told[len(text) :]
     if text and told[: len(text)].casefold() == text and not _WORD_SIGN.match(behind):
         return behind
@@ -350,10 +374,8 @@ def _option_patterns(letters: str) -> tuple[OptionPatterns, ...]:
     return tuple(tuple(map(re.compile, way)) for way in ways)
 
 
-def _lists_options(said: str, options: Mapping[str, str]) -> bool:
+def _lists_options(said: str, texts: Mapping[str, str]) -> bool:
     """Return whether an answer is a list of several options, by letter, text or both."""
-    plain = ((letter, unicodedata.normalize("NFKC", text)) for letter, text in options.items())
-    texts = {letter: text[_end_of(_SIGNS_BEFORE, text, 0) :] for letter, text in plain}
     named, at = set[str](), 0
     while (at := _end_of(_BETWEEN_OPTIONS, said, at)) < len(said):
         letter = said[at] if said[at] in texts and not said[at + 1 : at + 2].isalnum() else ""
@@ -375,15 +397,15 @@ def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _match_option_text(said: str, options: Mapping[str, str]) -> str:
+def _match_option_text(said: str, texts: Mapping[str, str]) -> str:
     """Return the letter of the only option whose text is the answer, with or without its letter."""
     bare = _strip_signs(_ANSWER_IS.sub("", said))
     found = [
         letter
-        for letter, option in options.items()
-        if (text := _strip_signs(option))
+        for letter, text in texts.items()
+        if text
         and (bare == text or (said[:1] == letter and _begins_with(said[1:], text)))
-        and not (said[:1] == letter and _REJECTED_OPTION.match(_skip_option(said[1:_NEXT], option)))
+        and not (said[:1] == letter and _REJECTED_OPTION.match(_skip_option(said[1:_NEXT], text)))
     ]
     return found[0] if len(found) == 1 else ""
 

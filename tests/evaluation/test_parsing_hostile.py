@@ -67,6 +67,14 @@ def test_many_of_one_sign_are_read_at_once(reader: str) -> None:
         assert time.process_time() - started < SECONDS, sign
 
 
+def test_options_of_any_length_are_normalised_once_for_an_answer() -> None:
+    options = {letter: f"{letter * 3} " * 100_000 for letter in "ABCD"}
+    for text in ("I think (A) ", "the answer is A. ", "A is wrong. ", '{"answer": "A"} '):
+        started = time.process_time()
+        answer_parsers.read_choice(text * (20_000 // len(text)), options)
+        assert time.process_time() - started < SECONDS, text
+
+
 def test_words_that_introduce_an_option_are_read_at_once() -> None:
     options = {letter: f"option {letter}" for letter in "ABCD"}
     for words in ("option ", "option choice is the ", "antwort ist ", "A is the most likely "):

@@ -169,8 +169,22 @@ def squad_exact(reference: str, output: str) -> bool:
 
 def squad_f1(reference: str, output: str) -> float:
     """Return the token F1 of SQuAD 1.1's official evaluation; 0 if a text has no token."""
-    due, said = (Counter(normalise_squad(text).split()) for text in (reference, output))
-    return _f_measure((due & said).total(), due.total(), said.total())
+    return compare_squad([reference], output)[1]
+
+
+def compare_squad(references: Sequence[str], output: str) -> tuple[bool, float]:
+    """Return the maximum of SQuAD 1.1's exact match and of its token F1 over the references.
+
+    The output is normalised once: it may be long, and the references may be many.
+    """
+    said, golds = normalise_squad(output), [normalise_squad(each) for each in references]
+    words = said.split()
+    counts, size = Counter(words), len(words)
+    scores = (
+        _f_measure((Counter(gold) & counts).total(), len(gold), size)
+        for gold in map(str.split, golds)
+    )
+    return said in golds, max(scores)
 
 
 Performance = Callable[[Sequence[str], Sequence[str]], PerItem]

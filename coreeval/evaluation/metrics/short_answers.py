@@ -9,12 +9,12 @@ A date is the same day in any notation.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import isclose
 from typing import Final, Literal, NamedTuple
 
-from coreeval.evaluation.metrics.performance import squad_exact, squad_f1
+from coreeval.evaluation.metrics.performance import compare_squad
 from coreeval.evaluation.metrics.quantities import (
     LONGEST_TEXT,
     Quantity,
@@ -29,6 +29,10 @@ from coreeval.evaluation.numleak.parsing.dates import WrittenDate, find_written_
 from coreeval.tools.units import find_factor, name_unit, spell_units, units_agree
 
 AnswerType = Literal["text", "number", "date", "yes_no"]
+
+
+_KEPT_GOLDS: Final = 100
+"""The most questions whose accepted numbers or dates stay read: there may be many of them."""
 
 
 class Grade(NamedTuple):
@@ -60,13 +64,13 @@ def grade_short_answer(said: str, due: Accepted) -> Grade:
 
     If a gold is not of its type (number, date, yes or no), it is compared as text.
     """
+    due = replace(due, answers=tuple(due.answers))
     grade = _GRADERS.get(due.type, _grade_text)(said, due)
     return grade or _grade_text(said, due)
 
 
 def _grade_text(said: str, due: Accepted) -> Grade:
-    right = max(squad_exact(each, said) for each in due.answers)
-    return Grade(right, max(squad_f1(each, said) for each in due.answers))
+    return Grade(*compare_squad(due.answers, said))
 
 
 # -- numbers --------------------------------------------------------------------------------------
@@ -106,23 +110,24 @@ class _Target(NamedTuple):
     """Whether the item has no unit, so that 42% may be 42."""
 
 
-def _targets(due: Accepted) -> list[_Target]:
-    """Return the accepted numbers; the gold must be one."""
+@lru_cache(maxsize=_KEPT_GOLDS)
+def _targets(due: Accepted) -> tuple[_Target, ...]:
+    """Return the accepted numbers; the gold must be one. The answers are a tuple."""
     unit = _read_item_unit(due)
     found = [read_quantity(each, unit.unit) for each in due.answers]
     gold = found[0]
     if gold is None:
-        return []
+        return ()
     whole = scale_like(gold, unit)
     step = whole.scale or 1.0
     step *= 0.01 if whole.unit == "percent" else 1.0
     numbers = [whole, *(_complete(each, gold, unit) for each in found[1:] if each)]
     if rate := _find_rate(due.question, whole.unit):
         numbers += [replace(each, unit=rate) for each in numbers if each.unit == whole.unit]
-    return [
+    return tuple(
         _Target(each, _margin(each, due.tolerance, step), unit.scale, not whole.unit)
         for each in numbers
-    ]
+    )
 
 
 def _complete(other: Quantity, gold: Quantity, unit: Quantity) -> Quantity:
@@ -239,7 +244,7 @@ _FILLER: Final = re.compile(r"[\W_]*(?:(?:on|in|the|of|at)\b[\W_]*)*", re.I)
 
 
 def _grade_date(said: str, due: Accepted) -> Grade | None:
-    accepted = [day for each in due.answers if (day := _read_date(each))]
+    accepted = _read_dates(tuple(due.answers))
     if not accepted:
         return None
     found = _find_dates(said)
@@ -249,6 +254,12 @@ def _grade_date(said: str, due: Accepted) -> Grade | None:
     )
     text = _grade_text(said, due)
     return Grade(right or text.right, 1.0 if right else text.score)
+
+
+@lru_cache(maxsize=_KEPT_GOLDS)
+def _read_dates(texts: tuple[str, ...]) -> tuple[WrittenDate, ...]:
+    """Return the accepted dates."""
+    return tuple(day for each in texts if (day := _read_date(each)))
 
 
 def _read_date(text: str) -> WrittenDate | None:

@@ -149,7 +149,7 @@ _ANSWER = HarnessKind(
     copied={
         **_READS,
         "coreeval.evaluation.metrics.short_answers": ("Accepted", "grade_short_answer"),
-        "coreeval.evaluation.metrics.performance": ("squad_exact", "squad_f1"),
+        "coreeval.evaluation.metrics.performance": ("compare_squad",),
     },
 )
 _SUMMARY = HarnessKind(

@@ -57,10 +57,11 @@ _WIDEST_SHARE: Final = 100
 _SMALLEST: Final = Decimal("1e-15")
 _LARGEST: Final = Decimal("1e15")
 _LONGEST_ANSWER: Final = 2_000
+_LONGEST_VALUE: Final = 100
 _MOST_ANSWERS: Final = 1_000
 _LONGEST_DETAIL: Final[Mapping[str, int]] = {"unit": 200, "tolerance": 2_000, PROGRAM: 2_000}
 """Limits on lengths and on accepted answers (own choice): every answer of a model is compared with
-all accepted ones, in their unit."""
+all accepted ones, in their unit, and it takes long to search a text for numbers and dates."""
 _NAMES: Final = {ANSWERS: ("answer",), CONTEXT: ("passage", "paragraph")}
 _SIGNS: Final = re.compile(r"%|\$|\u20ac|\u00a3|\bper ?cent\b|\bdollars?\b|\beuros?\b", re.I)
 _UNITS: Final = {"percent": "%", "per cent": "%", "dollar": "$", "dollars": "$", "euro": "\u20ac",
@@ -80,6 +81,8 @@ def _read(task: Task, values: Values) -> ItemParts:
     accepted = _read_answers(values.get(ANSWERS))
     details = _read_details(values)
     label = _read_type(values.get("answer_type"), accepted)
+    if label in (_NUMERIC, _DATE):
+        _check_length(accepted, label)
     if label == _TEXT:
         _check_script(accepted, shown)
     if label == _NUMERIC:
@@ -106,6 +109,14 @@ def _read_answers(value: object) -> list[str]:
     if any(len(text) > _LONGEST_ANSWER for text in found):
         raise ItemDefect(f"an answer has more than {_LONGEST_ANSWER:,} characters")
     return list(found)
+
+
+def _check_length(accepted: Sequence[str], label: Label) -> None:
+    """Raise ItemDefect if an accepted number or date is longer than one can be."""
+    if any(len(text) > _LONGEST_VALUE for text in accepted):
+        raise ItemDefect(
+            f"an answer has more than {_LONGEST_VALUE} characters, but its type is {label.name}"
+        )
 
 
 def _check_units(numbers: Sequence[str]) -> None:

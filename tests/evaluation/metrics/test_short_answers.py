@@ -2,6 +2,7 @@
 
 import re
 import string
+import time
 from collections import Counter
 
 import pytest
@@ -331,3 +332,19 @@ LONG = ["9", "1,", "(", "- ", "five ", "1 million ", "$", "1.1", "= ", "May 5 ",
 def test_a_long_answer_is_read_at_once(piece: str, kind: AnswerType) -> None:
     due = {"number": "42", "date": "5 May 2020", "yes_no": "no"}.get(kind, "some text")
     grade(piece * (250_000 // len(piece)), due, kind=kind)
+
+
+@pytest.mark.parametrize(("kind", "form"), [("number", "{} km"), ("date", "on 5 May {}")])
+def test_accepted_answers_are_read_once_for_all_answers(kind: AnswerType, form: str) -> None:
+    due = [f"{form.format(1000 + number):>100}" for number in range(1_000)]
+    assert grade(form.format(1999), *due, kind=kind) == (True, 1.0)
+    started = time.process_time()
+    assert not any(grade(form.format(2000 + number), *due, kind=kind).right for number in range(50))
+    assert time.process_time() - started < 1.5
+
+
+def test_a_long_answer_is_normalised_once_for_all_accepted_ones() -> None:
+    due = [f"some text {number}" for number in range(1_000)]
+    started = time.process_time()
+    assert not grade("some other text " * 15_000, *due).right
+    assert time.process_time() - started < 1.5

@@ -63,11 +63,12 @@ def grade_answer(doc: Doc, answer: str) -> Grades:
         question=doc["question"],
     )
     grade = code.grade_short_answer(said, due)
+    is_exact, token_f1 = code.compare_squad(due.answers, said)
     return {
         "acc": float(grade.right),
         "score": float(grade.score),
-        "exact_match": float(max(code.squad_exact(each, said) for each in due.answers)),
-        "f1": float(max(code.squad_f1(each, said) for each in due.answers)),
+        "exact_match": float(is_exact),
+        "f1": float(token_f1),
     }
 
 
