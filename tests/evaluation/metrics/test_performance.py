@@ -277,6 +277,6 @@ def test_every_name_is_described() -> None:
 
 def test_the_numbers_are_those_of_the_code() -> None:
     assert f"threshold={THRESHOLD}" in DOCS
-    assert f"floor of {FLOOR}" in DOCS
+    assert f"similarity of at least {FLOOR}" in DOCS
     assert f"pieces of {PIECE} words" in DOCS
     assert all(f"±{shift}" in DOCS for shift in {*map(abs, SHIFTS + DECADE_SHIFTS)})
