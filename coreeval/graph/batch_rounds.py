@@ -132,7 +132,7 @@ class _Rounds:
         calls = await asyncio.to_thread(batches.count_calls)
         if waiting and left <= batching.config.live_below * (calls + left):
             remain = f"{format_quantity(waiting, 'call')} {plural(waiting, 'remains', 'remain')}"
-            self._run.tell(self._run.stage, note=f"{remain}; the rest will be sent individually")
+            self._run.tell(self._run.stage, note=f"{remain} and will be sent individually")
             batching.live = True
             return True
         if await self._sender.send(lengths, hold_small=bool(opened)):
@@ -166,7 +166,7 @@ class _Rounds:
             f"{format_quantity(len(opened), 'open batch', 'open batches')} with "
             f"{format_quantity(calls, 'call')} did not end within "
             f"{format_span(LIVE_PATIENCE_S)}: the answers may be billed, so nothing is sent "
-            "again yet. Later, run coreeval resume RUN --live, or --live --wait to wait"
+            "again yet. Later, run coreeval resume RUN --live; add --wait to wait for the batches"
         )
         self._run.tell(self._run.stage, note=told)
         self._leave()

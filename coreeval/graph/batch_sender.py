@@ -247,7 +247,7 @@ class BatchSender:
                 f"{failure.message}",
                 where=batch.endpoint,
                 hint=f"check that the account, project and region of {known.key_env} support "
-                "them, then resume; resume RUN --live sends the rest at full price",
+                "batches, then resume; coreeval resume RUN --live sends the calls at full price",
             )
         raise known.to_error(failure)
 

@@ -326,7 +326,7 @@ def explain_stop(where: Path) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise Interrupted(
-            "stopped: answers are kept and not requested again",
+            "stopped: answers are kept and will not be requested again",
             where=str(where),
             hint=_RESUME_HINT,
         ) from None

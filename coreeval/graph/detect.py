@@ -243,7 +243,9 @@ async def _ask_targets(
     inputs, found = read_inputs(run), dict[str, Found]()
     questions = await asyncio.to_thread(list_questions, plan.detector, inputs)
     stage = f"detect {plan.detector.name}"
-    with handle_signals(run.stop, lambda: run.tell("stopping", note="once more stops at once")):
+    with handle_signals(
+        run.stop, lambda: run.tell("stopping", note="press Ctrl-C again to stop immediately")
+    ):
         async with open_run_campaign(run, stage) as campaign:
             for target in plan.targets:
                 answers = await _ask_target(plan, run, campaign, target, questions, stage)

@@ -248,7 +248,7 @@ def _limit_time(run: RunContext) -> Iterator[None]:
     error = RunError(
         f"the run took longer than {seconds:g} s",
         where="run.timeout_s",
-        hint="answers are kept",
+        hint="resume the run to continue; answers are kept",
     )
     alarm = asyncio.get_running_loop().call_later(seconds, run.stop.fail, error)
     try:

@@ -75,7 +75,11 @@ def _keep_unrenewed(run: RunContext) -> None:
         run.store.keep(again[start : start + KEEP_BATCH])
     if again:
         one = format_quantity(len(again), "sample was", "samples were")
-        run.tell("assemble", note=f"{one} kept although stale: no newer news was found")
+        run.tell(
+            "assemble",
+            note=f"{one} kept although stale, because no news newer than the old evidence was "
+            "found",
+        )
 
 
 def assemble_arms(run: RunContext) -> RunUpdate:

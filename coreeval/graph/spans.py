@@ -297,5 +297,5 @@ def _end_note(url: str, delivery: "SpanDelivery", recorder: SpanRecorder) -> str
     lost = delivery.lost + recorder.failure_count
     if not lost:
         return ""
-    why = recorder.trouble or delivery.trouble or "it is down, or slower than the run"
+    why = recorder.trouble or delivery.trouble or "the endpoint is down, or slower than the run"
     return f"{lost} of {delivery.sent + lost} spans did not arrive at {redact_url(url)} ({why})"

@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 _SAMPLE_ID = Field(
     title="Sample",
-    description="Id of a sample; the bundled demo has emotion/test/1 to emotion/test/24",
+    description="The id of a sample; the ids of the demo are emotion/test/1 to emotion/test/24",
     examples=["emotion/test/2"],
 )
 """The `sample_id` field in the form of LangGraph Studio."""

@@ -167,7 +167,7 @@ def _empty_window_error(
     elif start > end:
         said, hint = f"is reversed: it ends on {end:%Y-%m-%d}", "its end must come after its start"
     else:
-        said, hint = "is empty: it ends when it starts", "its end must come after its start"
+        said, hint = "is empty: its end equals its start", "its end must come after its start"
     return KnowledgeError(
         f"the knowledge window starts on {start:%Y-%m-%d}{why} and {said}",
         where="knowledge.window",

@@ -184,7 +184,7 @@ class AnthropicBatches:
             elif await self._holds(batch, ours):
                 return self._to_state(batch)
         if open_one:
-            told = f"it may be batch {open_one}; its results will show this once it has ended"
+            told = f"it may be batch {open_one}, whose results will show this once it has ended"
             raise CallFailure("transient", told)
         return None
 

@@ -415,8 +415,9 @@ def _to_error(failure: CallFailure, model: Model) -> CoreEvalError:
 
 def _no_method_error(probe: ModelProbe) -> ModelUnusable:
     last, name = probe.tried[-1], probe.model.name
+    why = f": {last.why}" if last.why else ""
     if probe.model.config.structured != "auto":
-        said = f"structured: {last.method} returned no valid answer: {last.outcome}: {last.why}"
+        said = f"`structured: {last.method}` returned no valid answer ({last.outcome}){why}"
         hint = "remove `structured` to let CoreEval find a method that works"
     elif {one.outcome for one in probe.tried} == {"refused"}:
         said, hint = (
@@ -424,9 +425,11 @@ def _no_method_error(probe: ModelProbe) -> ModelUnusable:
             ("remove the setting that the endpoint names from the config"),
         )
     else:
-        why = f": {last.why}" if last.why else ""
-        said = f"no request method returned a valid answer; the last was {last.method}: "
-        said, hint = f"{said}{last.outcome}{why}", "use another model, or see coreeval docs models"
+        said = f"no request method returned a valid answer; the last one, {last.method}, failed "
+        said, hint = (
+            f"{said}({last.outcome}){why}",
+            "use another model, or see coreeval docs models",
+        )
     return ModelUnusable(f"{name}: {said}", where=probe.model.identity.endpoint, hint=hint)
 
 

@@ -270,7 +270,7 @@ def encode_body(words: object) -> bytes:
 
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
-_NO_TLS = "it does not speak TLS; is its address http:// instead of https://?"
+_NO_TLS = "it does not use TLS; its address may have to start with http:// instead of https://"
 _REFUSING = {"401", "403", "407"}
 """How proxies say that they refuse a connection."""
 

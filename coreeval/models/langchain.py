@@ -372,7 +372,7 @@ def _find_chat_class(config: ModelConfig, module: str, name: str) -> type[BaseCh
         found: type[BaseChatModel] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ConfigError(
-            f"{config.model} needs the package {package}: {error}",
+            f"{config.model} needs the {package} package: {error}",
             where=f"model {config.model!r}",
             hint=f"{_INSTALL} {package}",
         ) from None

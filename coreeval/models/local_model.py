@@ -58,7 +58,7 @@ def choose_device(asked: str, *, where: str = "--device") -> str:
     there = ["cpu", *(f"cuda:{at}" for at in range(torch.cuda.device_count()))]
     wanted = "cuda:0" if asked == "cuda" else asked
     if wanted not in there:
-        hint = f"one of {', '.join(there)}"
+        hint = f"use one of {', '.join(there)}"
         raise UsageError(f"device {asked!r} does not exist", where=where, hint=hint)
     return wanted
 

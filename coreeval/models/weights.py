@@ -150,7 +150,7 @@ def _find_in_package(name: str, package: str) -> Path:
         for found in sorted([*Path(place).rglob("*.gguf"), *Path(place).rglob("config.json")]):
             return found if found.suffix == ".gguf" else found.parent
     raise UsageError(
-        f"no installed package {package!r} contains weights",
+        f"no installed package named {package!r} contains weights",
         where=name,
         hint="install it with pip; coreeval docs whitebox names a package with a small model",
     )

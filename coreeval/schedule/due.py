@@ -156,7 +156,7 @@ class ScheduleCheck:
         if max(now, FIRST_MOMENT) < known:
             return self._make_result(
                 "clock_back",
-                note=f"the clock shows {now.isoformat()}, but the schedule was last at work at "
+                note=f"the clock shows {now.isoformat()}, but the schedule was last active at "
                 f"{known.isoformat()}; if the clock was wrong then, remove "
                 f"{self.plan.state_file.path}",
             )

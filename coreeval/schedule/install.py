@@ -194,14 +194,14 @@ def _relative_path(path: Path, root: Path) -> str:
         raise UsageError(
             "the config is not in the repository",
             where=str(path),
-            hint=f"GitHub sees only files in {root}",
+            hint=f"GitHub reads only files in {root}",
         )
     name = path.relative_to(root).as_posix()
     _check_path(name, _NOT_FOR_GITHUB)
     if found := _MEANS_MORE.search(name):
         raise UsageError(
-            f"a path with {found[0]!a} {'in it' if found.start() else 'in front'} cannot be used "
-            "in a workflow: git, tar and GitHub's cache would misread it",
+            f"a path with {found[0]!a} {'in it' if found.start() else 'at its start'} cannot be "
+            "used in a workflow: git, tar and GitHub's cache would misread it",
             where=ascii(name),
             hint="rename the file or folder",
         )
@@ -279,8 +279,8 @@ def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None)
         return {CRONTAB: make_cron_line(looks)}
     if len(looks.unit_name) > LONGEST_NAME:
         raise UsageError(
-            f"the unit's name has {len(looks.unit_name)} characters, more than {LONGEST_NAME}: it "
-            "contains the names of all its configs",
+            f"the unit's name has {len(looks.unit_name)} characters, but the maximum is "
+            f"{LONGEST_NAME}; it contains the names of all its configs",
             where=f"{looks.unit_name[:40]}...",
             hint="shorten the config names, or install them in several units",
         )

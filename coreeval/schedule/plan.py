@@ -288,7 +288,7 @@ class SchedulePlan:
         for name in sorted(self.schedule.webhook_variables):
             if not address_of_hook(name, self.path.parent):
                 raise CredentialError(
-                    f"{name} is not set: a hook needs it for its address",
+                    f"{name} is not set, but a hook takes its address from this variable",
                     where=str(self.path),
                     hint="set it in the environment or in the .env file beside the config",
                 )
@@ -311,7 +311,7 @@ def open_plan(path: Path) -> Iterator[SchedulePlan]:
                 raise ConfigError(
                     "this config has no schedule",
                     where=str(path),
-                    hint='add for example: schedule: "0 3 * * MON"',
+                    hint='add one, for example schedule: "0 3 * * MON"',
                 )
             yield SchedulePlan(
                 path=config_path,

@@ -161,7 +161,7 @@ def _run_crontab(argument: str, given: str = "") -> subprocess.CompletedProcess[
 
 def _words_of(done: subprocess.CompletedProcess[bytes]) -> str:
     said = done.stderr.decode("utf-8", "replace").strip()
-    return said or f"it ended with exit code {done.returncode} and said nothing"
+    return said or f"it ended with exit code {done.returncode} and printed nothing"
 
 
 def replace_cron_line(crontab: str, line: str) -> str:

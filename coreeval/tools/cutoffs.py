@@ -179,7 +179,7 @@ def _dates_of_version(pinned: str, row: ModelDates) -> ModelDates:
     first = row.released or row.cutoff
     if first is None or (row.released and row.released.counts_from >= first_moment_after(pinned)):
         return row
-    source = f"the date in the model's name; otherwise: {first.source}"
+    source = f"the date in the model's name; for the model without that date, {first.source}"
     released = DateClaim(date=pinned, source=source, confidence="inferred", as_of=first.as_of)
     return row.model_copy(update={"released": released})
 

@@ -74,7 +74,8 @@ def origin_of(url: str) -> str:
         scheme, host, port = "", "", None
     if scheme not in _PORTS or not _HOST.fullmatch(host):
         raise ConfigError(
-            f"base_url is not an http address: {url!r}", hint="for example http://127.0.0.1:8000/v1"
+            f"base_url is not an http address: {url!r}",
+            hint="use an address such as http://127.0.0.1:8000/v1",
         )
     shown = f"[{host}]" if ":" in host else host.rstrip(".")
     return f"{scheme}://{shown}" + (f":{port}" if port not in (None, _PORTS[scheme]) else "")

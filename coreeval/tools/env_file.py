@@ -205,7 +205,7 @@ def _unreadable(path: Path, trouble: str) -> ConfigError:
 def _note(path: Path, names: Iterable[str]) -> str:
     shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
     return (
-        f"{path} sets variables that a {FILE} file may not set; they are ignored: "
+        f"{path} sets variables that a {FILE} file is not allowed to set; they are ignored: "
         f"{shown[:500]}\n  to do: if this is intended, export them in the shell "
         "(coreeval docs config, The .env file)"
     )

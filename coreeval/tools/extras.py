@@ -49,7 +49,7 @@ def missing_extra(
 ) -> UsageError:
     """Return the error for a missing package; the arguments are those of `require_extra`."""
     return error(
-        f"{purpose} needs the package {package}, which is not installed",
+        f"{purpose} needs the {package} package, which is not installed",
         where=where,
         hint=f"pip install 'coreeval[{extra}]'" + (f", or {otherwise}" if otherwise else ""),
     )

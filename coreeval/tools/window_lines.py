@@ -19,7 +19,7 @@ def window_lines(window: Window, start: LatestDate | None) -> Iterator[str]:
     """Yield the window, and the basis of its start if that is automatic."""
     yield f"news from {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"
     if start:
-        yield f"start: auto: {DATE_KINDS[start.kind]} of {start.target}: {format_date(start)}"
+        yield f"start (auto): {DATE_KINDS[start.kind]} of {start.target}, {format_date(start)}"
 
 
 def target_lines(window: Window, targets: Iterable[TargetDates]) -> Iterator[str]:

@@ -141,7 +141,7 @@ def test_nothing_is_asked_and_only_the_estimate_is_kept(story: Story) -> None:
 
 
 def test_a_first_estimate_rests_on_prompts_and_on_what_is_stated(story: Story) -> None:
-    rendered = {"rendered on samples of the benchmark"}
+    rendered = {"rendered with samples of the benchmark"}
     assert set(bases(story.before, "prompts").values()) == rendered
     for figure in ("calls", "tokens", "answers", "seconds"):
         assert set(bases(story.before, figure).values()) == {"stated default"}
@@ -182,7 +182,7 @@ def test_a_run_teaches_the_next_estimate(story: Story) -> None:
     for figure, name in (("calls", "billed_calls"), ("prompt_tokens", "prompt_tokens")):
         likely = story.after["totals"][figure]["likely"]
         assert likely == pytest.approx(story.cost[name], rel=0.1)
-    assert any("answered before" in note for note in story.after["notes"])
+    assert any("already answered" in note for note in story.after["notes"])
 
 
 def test_another_model_is_estimated_by_what_is_known_of_this_one(
@@ -317,7 +317,7 @@ def test_without_news_the_bundled_demo_stands_in(shell: Shell) -> None:
     prompts = bases(shell("estimate", config, "--json").document, "prompts")
     own = {role for role, origin in prompts.items() if origin.endswith("of the benchmark")}
     assert own == {"extractor", "label_judge"}
-    assert prompts["composer"] == "rendered on samples of the bundled demo"
+    assert prompts["composer"] == "rendered with samples of the bundled demo"
 
 
 def test_without_news_the_way_to_it_comes_before_the_run(shell: Shell) -> None:
@@ -350,7 +350,7 @@ def test_every_bundled_task_can_stand_in(shell: Shell, task: str) -> None:
     document = shell("estimate", config, "--limit", "10", "--json").document
     assert document["samples"] == 10
     (line,) = document["lines"]
-    assert line["rests_on"]["prompts"]["origin"] == "rendered on samples of the bundled demo"
+    assert line["rests_on"]["prompts"]["origin"] == "rendered with samples of the bundled demo"
     assert line["rests_on"]["prompts"]["n"] >= 3
 
 

@@ -316,7 +316,7 @@ def test_an_old_price_and_a_small_limit_of_a_sample_are_told(
     said = shell("validate", config).out
     assert "openai:x: priced" in said
     assert "the price of openai:x was looked up on 2025-01-01" in said and "(mine.yaml)" in said
-    assert "one answer of openai:x (composer) may cost 0.9003 USD, more than 0.5000" in said
+    assert "(composer) may cost 0.9003 USD, which is more than 0.5000" in said
     assert "(mine.yaml)" in shell("estimate", config, "--limit", "2").out
 
 

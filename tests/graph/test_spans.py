@@ -250,7 +250,8 @@ def test_a_collector_that_is_down_costs_a_run_nothing_but_its_spans(
     begun, lost = filter(None, noted)  # a heartbeat tells where the run is, without a note
     url = "http://127.0.0.1:9/v1/traces"
     assert begun == f"spans are sent to {url} (ids, names and numbers, but no texts)"
-    assert re.fullmatch(rf"(\d+) of \1 spans did not arrive at {url} \(it is down, .*\)", lost)
+    said = rf"(\d+) of \1 spans did not arrive at {url} \(the endpoint is down, .*\)"
+    assert re.fullmatch(said, lost)
 
 
 AT, LATER = "2026-11-20T12:00:00.000000+00:00", "2026-11-20T13:00:00.000000+00:00"

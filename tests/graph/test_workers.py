@@ -355,7 +355,7 @@ def test_remote_news_is_asked_for_by_one_process(shared: Lab) -> None:
 def test_ray_is_an_extra(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coreeval.tools.extras.find_spec", lambda _: None)
     lab.write(run={"concurrency": CONCURRENCY, "engine": "ray"})
-    with pytest.raises(UsageError, match=r"run\.engine: ray needs the package ray") as raised:
+    with pytest.raises(UsageError, match=r"run\.engine: ray needs the ray package") as raised:
         lab.refresh()
     assert raised.value.hint == "pip install 'coreeval[ray]'"
     assert not lab.files.root.exists()

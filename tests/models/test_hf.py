@@ -19,7 +19,7 @@ def test_without_torch_one_message_names_what_to_install(
 ) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda _name: None)
     for check in (open_model, preflight):
-        with pytest.raises(UsageError, match="a local model needs the package torch") as caught:
+        with pytest.raises(UsageError, match="a local model needs the torch package") as caught:
             check(ModelConfig(model=f"hf:{tmp_path}"))
         assert caught.value.hint == "pip install 'coreeval[whitebox]'"
         assert caught.value.where == f"hf:{tmp_path}"

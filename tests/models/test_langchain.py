@@ -378,7 +378,7 @@ async def test_ollamas_own_client_unpacks_nothing(store: CallStore, naps: Naps) 
         ("deepseak:x", "no provider 'deepseak'", "did you mean 'deepseek:x'?"),
         ("antropic:x", "no provider 'antropic'", "did you mean 'anthropic:x'?"),
         ("qqqq:x", "no provider 'qqqq'", "openai"),
-        ("groq:x", "needs the package langchain-groq", "langchain-groq"),
+        ("groq:x", "needs the langchain-groq package", "langchain-groq"),
         ("deepseek:x", "DEEPSEEK_API_KEY must be set", "environment"),
     ],
 )

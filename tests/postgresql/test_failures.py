@@ -124,7 +124,7 @@ def test_a_wrong_password_is_not_shown(
     assert "PostgreSQL refused the user of the call store" in error.message
     assert error.where.startswith("guest@")
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("stranger"))
-    assert "refuses the user" in refusal(path).message
+    assert "refused the user" in refusal(path).message
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("tester", database="nowhere"))
     assert "the database of the call store does not exist" in refusal(path).message
 

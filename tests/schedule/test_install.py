@@ -446,7 +446,7 @@ def test_the_names_of_many_configs_are_too_long_for_a_unit(way: UnitKind, tmp_pa
             stack.enter_context(open_plan(FakeSchedule(tmp_path, name=name).config))
             for name in names
         ]
-        with pytest.raises(UsageError, match="more than 200"):
+        with pytest.raises(UsageError, match="the maximum is 200"):
             make_units(ScheduleGroup(plans), way)
         assert make_units(ScheduleGroup(plans[:2]), way)
         assert make_units(ScheduleGroup(plans), "cron")

@@ -28,7 +28,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     ):
         import openpyxl  # noqa: F401
     assert (
-        caught.value.message == "an XLSX sheet needs the package openpyxl, which is not installed"
+        caught.value.message == "an XLSX sheet needs the openpyxl package, which is not installed"
     )
     assert caught.value.hint == "pip install 'coreeval[sheets]', or write CSV"
 
@@ -41,7 +41,7 @@ def test_a_module_of_our_own_that_is_missing_stays_a_bug() -> None:
 def test_a_package_is_looked_for_without_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     check_extra("demo", "sklearn", "offline:classifier")
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(UsageError, match="needs the package sklearn") as caught:
+    with pytest.raises(UsageError, match="needs the sklearn package") as caught:
         check_extra("demo", "sklearn", "offline:classifier")
     assert caught.value.hint == "pip install 'coreeval[demo]'"
 
@@ -71,7 +71,7 @@ def test_texts_of_articles_without_their_packages_end_before_a_file_is_read(
     monkeypatch.setitem(sys.modules, package, None)
     assert main(["gdelt", "text", "https://a.example/x", "--from", "absent.jsonl"]) == 2
     said = capsys.readouterr().err
-    assert f"needs the package {package}" in said
+    assert f"needs the {package} package" in said
     assert "pip install 'coreeval[articles]'" in said
 
 

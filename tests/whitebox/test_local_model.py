@@ -510,7 +510,7 @@ def test_devices_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in ("cuda:2", "tpu", "cuda:x"):
         with pytest.raises(UsageError, match="does not exist") as caught:
             choose_device(wrong)
-        assert caught.value.hint == "one of cpu, cuda:0, cuda:1"
+        assert caught.value.hint == "use one of cpu, cuda:0, cuda:1"
 
 
 def test_no_memory_is_asked_of_a_device_that_is_not_used() -> None:

@@ -38,7 +38,7 @@ CONDUCT: Final = LanguageCheck("actions of named people that the news does not r
 HARM: Final = LanguageCheck("harm that moves from one person to another")
 HEDGES: Final = LanguageCheck("possibilities that are turned into facts (might, reportedly)")
 PROFANITY: Final = LanguageCheck("coarse words that are not in the original")
-HEADLINE_STYLE: Final = LanguageCheck("texts that read like a headline (by function words)")
+HEADLINE_STYLE: Final = LanguageCheck("texts that read like a headline (judged by function words)")
 SAFETY_LISTS: Final = LanguageCheck(
     "self-harm, sexual violence and hostility, by CoreEval's word lists (the extractor flags them)"
 )

@@ -318,12 +318,12 @@ def rules_note(config: Config) -> Sequence[str]:
     models = config.models
     ruled = models.rule_based_roles
     plugged = [role for role in models.unasked_roles if models.for_role(role).is_plugin]
-    rules = [f"played by rules, without a call: {', '.join(ruled)}"] if ruled else []
-    plugins = f"played by plugins, whose cost is not estimated: {', '.join(plugged)}"
+    rules = [f"roles played by rules, without a call: {', '.join(ruled)}"] if ruled else []
+    plugins = f"roles played by plugins, whose cost is not estimated: {', '.join(plugged)}"
     return [*rules, *([plugins] if plugged else [])]
 
 
-REUSED_NOTE = "questions answered before cost nothing, but the estimate includes them"
+REUSED_NOTE = "questions that are already answered cost nothing, but the estimate includes them"
 
 
 def estimate_line(

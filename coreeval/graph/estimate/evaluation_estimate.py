@@ -34,8 +34,8 @@ from coreeval.graph.target_questions import (
 )
 
 REWORDING_NOTE = (
-    "items of the train split have yet to be reworded for PCR: these figures exclude this "
-    "and the questions about these items; coreeval estimate CONFIG includes both"
+    "items of the train split have yet to be reworded for PCR: these figures exclude the "
+    "rewording and the questions about these items; coreeval estimate CONFIG includes both"
 )
 RENDERED_QUESTIONS = 300
 """The most questions measured for length: the first unanswered ones."""

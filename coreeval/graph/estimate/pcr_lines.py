@@ -65,7 +65,7 @@ def _list_embedding_notes(plan: ItemPlan) -> Iterator[str]:
         sent = (
             []
             if plan.twins
-            else [f"{format_quantity(plan.items, 'item')} and each paraphrase of them"]
+            else [f"{format_quantity(plan.items, 'item')} and every paraphrase of an item"]
         )
         if plan.settings.consistency == COSINE:
             sent.append(f"up to {2 * plan.items * len(plan.config.models.targets)} answers")

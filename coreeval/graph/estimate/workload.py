@@ -288,7 +288,7 @@ def _summarize_sizes(role: RoleName, shown: Sequence[RoleRequest], whose: str) -
 
 
 def _rendered_basis(what: Sequence[object], whose: str) -> FigureBasis:
-    return FigureBasis(origin=f"rendered on samples of {whose}", n=len(what))
+    return FigureBasis(origin=f"rendered with samples of {whose}", n=len(what))
 
 
 def _iter_all(lab: PromptLab) -> list[Sample]:

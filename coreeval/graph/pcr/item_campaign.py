@@ -136,7 +136,7 @@ def resolve_settings(config: ItemConfig, settings: PcrSettings) -> PcrSettings:
         raise ConfigError(
             f"both splits are {train!r}",
             where="detect.pcr",
-            hint="set two different ones: train_split, test_split",
+            hint="set train_split and test_split to different splits",
         )
     alpha = said.alpha if said.alpha is not None else usual.alpha if usual else settings.form.alpha
     usual_threshold = usual.threshold if usual else THRESHOLD
@@ -159,7 +159,7 @@ def resolve_settings(config: ItemConfig, settings: PcrSettings) -> PcrSettings:
 def _require_known(key: str, name: str, known: Sequence[str]) -> str:
     if name not in known:
         problem = f"there is no {key} {name!r}" if name else f"the {key} is missing"
-        raise ConfigError(problem, where=f"detect.pcr.{key}", hint=f"one of {', '.join(known)}")
+        raise ConfigError(problem, where=f"detect.pcr.{key}", hint=f"use one of {', '.join(known)}")
     return name
 
 
@@ -172,13 +172,14 @@ def _choose_modification(config: ItemConfig) -> str:
         raise ConfigError(
             "the modification of items is not set",
             where="detect.pcr",
-            hint="modification: option_shuffle, year_shift or paraphrase; or modified: FOLDER",
+            hint="set modification: option_shuffle, year_shift or paraphrase; or set modified: "
+            "FOLDER",
         )
     if name == PARAPHRASE and config.models.rewriter is None:
         raise ConfigError(
             "paraphrases need a model to write them",
             where="models.rewriter",
-            hint='rewriter: "provider:name"; or choose another detect.pcr.modification',
+            hint='set rewriter: "provider:name", or choose another detect.pcr.modification',
         )
     return name
 
@@ -227,7 +228,7 @@ def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
                 f"{len(lacking)} of {len(each.items)} items of {each.split!r} have no options to "
                 f"compare, the first: {lacking[0]}",
                 where="detect.pcr.consistency",
-                hint=f"one of {', '.join(name for name in CONSISTENCIES if name != 'option')}",
+                hint=f"use one of {', '.join(name for name in CONSISTENCIES if name != 'option')}",
             )
 
 

@@ -182,7 +182,9 @@ def assess_facts(asked: FactQuestion, verdict: FactVerdict) -> Assessment:
     claims = [one for one in verdict.statements if one.supported != "not_needed"]
     carried = sum(one.supported == "yes" for one in claims)
     others = len(verdict.statements) - len(claims)
-    said = f"supported claims: {carried} of {len(claims)}; statements that need none: {others}"
+    said = (
+        f"supported claims: {carried} of {len(claims)}; statements that need no support: {others}"
+    )
     return Assessment(findings=_list_findings(defects), verdict=said)
 
 

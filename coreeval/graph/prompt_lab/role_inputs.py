@@ -283,7 +283,7 @@ class RecordedInputs:
                     player=llm_roles(self._setup.config.run, task)[self._role],
                 )
         result = self._store.result(sample.id)
-        how = f"it ended as {result.outcome}" if result else "it has not ended"
+        how = f"the sample ended as {result.outcome}" if result else "the sample has not ended"
         return SkippedSample(
             sample_id=sample.id, reason=f"the run did not call the {self._role}: {how}"
         )
@@ -295,7 +295,7 @@ class RecordedInputs:
             return reached.given
         except KeyError as error:
             raise RunStateError(
-                f"the record of {step.sample_id} lacks {error} before the step {step.node}",
+                f"the record of {step.sample_id} lacks {error} before the {step.node} step",
                 hint="it was written by another version; refresh again, or omit --run",
             ) from None
         return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
 
 _HTML: Final = ("text/html", "application/xhtml+xml")
-_CUT_OFF: Final = "it ends in the middle of a record"
+_CUT_OFF: Final = "the file ends in the middle of a record"
 
 
 @dataclass(frozen=True, slots=True)

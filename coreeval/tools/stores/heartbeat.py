@@ -145,7 +145,7 @@ REPAIR = (
     "nothing was overwritten; restore the file from a backup, or move it away and start a new run"
 )
 RESUME = "check the disk, then resume the run"
-BUSY = "another process, such as coreeval calls gc, is using it: try again when it has ended"
+BUSY = "another process, such as coreeval calls gc, is using it: try again when that has ended"
 OPENING = "check that the folder exists and is writable, and that the disk is not full"
 COPYING = (
     "it is read-only here and was not closed properly: copy its folder, with the files that end "

@@ -153,7 +153,7 @@ _MEANINGS: Final = (
         words=("too many clients", "remaining connection slots", "too many connections"),
         kind=StoreUnreachable,
         message="PostgreSQL has no connection left for {what}: {said}",
-        hint=f"raise max_connections, or use fewer workers; {RESUME}",
+        hint=f"raise max_connections or use fewer workers, {RESUME}",
     ),
     _Meaning(
         states=("28P01", "28000"),
@@ -175,13 +175,13 @@ _MEANINGS: Final = (
     _Meaning(
         states=("25006",),
         message="{what} is read-only: {said}",
-        hint=f"grant the user in {URL_VARIABLE} write access, and use the primary, not a standby; "
-        f"{RESUME}",
+        hint=f"grant the user in {URL_VARIABLE} write access and use the primary server, not a "
+        f"standby, {RESUME}",
     ),
     _Meaning(
         states=("42501",),
         message="the user lacks a permission for {what}: {said}",
-        hint="GRANT CREATE ON DATABASE ... TO the user, or use the user that created the schema",
+        hint="grant the user CREATE on the database, or use the user that created the schema",
     ),
 )
 
@@ -189,13 +189,13 @@ _MEANINGS: Final = (
 def _other_meaning(state: str | None) -> _Meaning:
     """Return the meaning of an error that is not in the table."""
     if state is None or state.startswith(("08", "57P")):
-        hint = f"check that PostgreSQL is running and that {URL_VARIABLE} names it; {RESUME}"
+        hint = f"check that PostgreSQL is running and that {URL_VARIABLE} names it, {RESUME}"
         message = "{what} cannot be reached: {said}"
         return _Meaning(kind=StoreUnreachable, message=message, hint=hint)
     if state.startswith(("XX", "42", "22")):
         hint = "restore the schema from a backup"
         return _Meaning(kind=RunCorrupt, message="{what} is damaged: {said}", hint=hint)
-    hint = f"check the database; {RESUME}"
+    hint = f"check the database, {RESUME}"
     return _Meaning(message="{what} cannot be used: {said}", hint=hint)
 
 

@@ -52,7 +52,7 @@ def find_version(execute: Execute, schema: str, *, what: str, where: str) -> obj
         raise RunCorrupt(
             f"the schema does not belong to {what}; nothing was written to it",
             where=where,
-            hint="restore the file with the name of the schema from a backup",
+            hint="restore from a backup the file that names the schema",
         )
     (found,) = execute("SELECT max(version) FROM schema_version", {}).fetchone()
     return found
@@ -86,10 +86,10 @@ def claim_schema(execute: Execute, marker: Path, *, what: str) -> None:
         if recorded == marker.resolve():
             return
         if host != here["host"]:
-            why = f"it belongs to {recorded.parent} on the machine {host}"
+            why = f"the store belongs to {recorded.parent} on the machine {host}"
             raise _refuse(marker, what, why, host)
         if _is_other(recorded, marker):
-            raise _refuse(marker, what, f"it belongs to {recorded.parent}")
+            raise _refuse(marker, what, f"the store belongs to {recorded.parent}")
     execute(_FORGET, {})
     execute(_RECORD, here)
 
@@ -117,13 +117,13 @@ def _is_other(recorded: Path, marker: Path) -> bool:
 def _refuse(marker: Path, what: str, why: str, host: str = "") -> RunStateError:
     schema = read_marker(marker)
     moved = (
-        f'if the folder was moved from {host}: psql DATABASE -c "DELETE FROM {schema}.{TABLE}"'
+        f"if the folder was moved from {host}, run (coreeval docs postgresql): "
+        f'psql DATABASE -c "DELETE FROM {schema}.{TABLE}"'
         if host
-        else "to use the store in this folder, delete the other folder"
+        else "to use the store in this folder, delete the other folder (coreeval docs postgresql)"
     )
     return RunStateError(
-        f"this folder is a copy and may only read {what} in PostgreSQL: {why}",
+        f"this folder is a copy and can only read {what} in PostgreSQL: {why}",
         where=str(marker),
-        hint="work in that folder; or start a new run or workspace (COREEVAL_HOME=DIR); "
-        f"{moved} (coreeval docs postgresql)",
+        hint=f"work in that folder, or start a new run or workspace (COREEVAL_HOME=DIR); {moved}",
     )

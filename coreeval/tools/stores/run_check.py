@@ -325,7 +325,7 @@ def _check_row(table: Table, row: dict[str, Any]) -> None:
 
 def _check_prediction(row: dict[str, Any]) -> None:
     if (row["kind"] == "answered") != bool(row["answer"]):
-        raise ValueError("an answered prediction has an answer, any other has none")
+        raise ValueError("a prediction has an answer if and only if it is answered")
     if (row["right"] is None) != (row["score"] is None):
         raise ValueError("a graded prediction is right or wrong, and has a score")
     if row["score"] is not None and not 0 <= row["score"] <= 1:

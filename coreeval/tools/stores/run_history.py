@@ -302,7 +302,7 @@ class RunTrain:
                 select(t.samples.c.id).where(t.samples.c.id.in_(some))
             ):
                 raise DatasetError(
-                    f"the benchmark has a sample {taken!r}, whose id is that of a train item",
+                    f"the sample id {taken!r} of the benchmark is also the id of a train item",
                     where="detect.pcr",
                     hint=f"no sample id of the benchmark may begin with {TRAIN_PREFIX!r}",
                 )

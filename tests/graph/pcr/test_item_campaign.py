@@ -177,7 +177,7 @@ def test_a_providers_embeddings_are_counted_by_nothing(tmp_path: Path) -> None:
         allowed = {**budget, "allow_unpriced": True}
         plan = plan_with_rewriter(tmp_path, server, run=allowed, embeddings="ollama:nomic")
         notes = "\n".join(estimate_items(plan).notes)
-        assert "which receives 20 items and each paraphrase of them" in notes
+        assert "which receives 20 items and every paraphrase of an item" in notes
         assert "embeddings" not in "".join(
             estimate_items(plan_with_rewriter(tmp_path, server)).notes
         )

@@ -178,12 +178,16 @@ def describe_fetch(
     if tally.unasked and not tally.requests and alone:
         yield f"DOC 2.0 was not queried, because earlier requests failed{alone}."
     if tally.unasked:
-        why = "" if tally.gave_up else " within the time limit"
-        yield (f"{_count_terms(len(tally.unasked))} not sent to DOC 2.0 for the whole window{why}.")
+        limit = "" if tally.gave_up else "Within the time limit, "
+        terms = _count_terms(len(tally.unasked))
+        yield f"{limit}{terms} sent to DOC 2.0 for only part of the window or not at all."
     yield from _rejection_notes(tally)
     if tally.unusable:
         rows = format_quantity(tally.unusable, "row")
-        yield f"CoreEval skipped {rows} of DOC 2.0 without a title, an address or a valid time."
+        yield (
+            f"CoreEval skipped {rows} of DOC 2.0, because a title, an address or a valid time was "
+            "missing."
+        )
     if tally.cut:
         yield (
             f"{_count_terms(len(tally.cut))} not searched completely, because DOC 2.0 returns at "
@@ -197,7 +201,9 @@ def _rejection_notes(tally: FetchTally) -> Iterator[str]:
         yield f"DOC 2.0 rejected {tally.refusals} of {_count_requests(tally.requests)}{end}."
     late = "" if tally.gave_up else " within the time limit"
     for message, count in tally.together.most_common():
-        what = f"{_count_terms(count)} rejected together with others, and not queried separately"
+        what = (
+            f"{_count_terms(count)} rejected in a request with other terms, and not sent separately"
+        )
         yield f"{what}{late}: {message}"
     for message, count in tally.rejected.most_common():
         yield f"DOC 2.0 rejected {count} of the requested terms: {message}"

@@ -214,7 +214,9 @@ def _check_status(answer: httpx2.Response, wait_s: float | None) -> None:
         raise ServiceBusy(f"HTTP {status}", wait_s)
     if 300 <= status < 400:
         host = host_of(answer.headers.get("Location", "")) or "another address"
-        raise FetchFailed(f"HTTP {status} redirects to {host[:100]!r}; redirects are not followed")
+        raise FetchFailed(
+            f"HTTP {status}: the service redirects to {host[:100]!r}; redirects are not followed"
+        )
     raise FetchFailed(f"HTTP {status}")
 
 

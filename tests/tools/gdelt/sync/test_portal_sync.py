@@ -224,7 +224,7 @@ def test_a_failure_that_may_pass_is_tried_again(
         (Answer(status=404), "HTTP 404", 1),
         (Answer(status=302, headers={"Location": "https://other.example/x"}), "other.example", 1),
         (Answer(status=301, headers={"Location": "http://["}), "HTTP 301", 1),
-        (Answer(status=429, headers={"Retry-After": "86400"}), "wait for 86,400 s", 1),
+        (Answer(status=429, headers={"Retry-After": "86400"}), "a pause of 86,400 s", 1),
         (Answer(status=503), "HTTP 503", portal_api.ATTEMPTS),
         (failed("readonly"), "readonly", portal_api.ATTEMPTS),
         (failed("badvalue"), "badvalue", 1),
