@@ -184,7 +184,7 @@ def test_a_copied_folder_only_reads_the_store(lab: Lab, shell: Shell, tmp_path: 
     lab.forget()
     assert ended(copy.child("evaluate", key="k")) == 2
     assert lab.server.requests == [], "nothing is asked whose answer could not be kept"
-    with pytest.raises(RunStateError, match="may only read the call store"):
+    with pytest.raises(RunStateError, match="can only read the call store"):
         open_calls(copy.workspace.calls, "me")
     assert (lab.answered(), lab.results()) == (answered, results)
     assert ended(lab.child("evaluate", key="k")) == 0
