@@ -97,7 +97,8 @@ def test_a_line_says_how_it_goes_and_that_it_does_not(
     )
     assert does_not == (
         "refresh 5/9: accepted 5; no progress for 72 s;"
-        " openai:x: throttled by its endpoint, 8 requests waiting, the longest for 71 s: HTTP 429�[2J"
+        " openai:x: throttled by its endpoint, 8 requests waiting, "
+        "the longest for 71 s: HTTP 429�[2J"
     )
     assert again == [goes]
 

@@ -91,7 +91,7 @@ STATED: tuple[tuple[str, object, str], ...] = (
     ("arms.provenance", 99, "arms.provenance is 99, but the release's tables give "),
     ("takedown.withheld", 1, "takedown.withheld is 1, but the release's tables give 0"),
     ("quality.by_label", [], "quality.by_label has 0 entries, but the release's tables give 4"),
-    ("quality.acceptance.estimate", 0.99, "quality.acceptance.estimate is 0.99, but the release's tables "),
+    ("quality.acceptance.estimate", 0.99, "quality.acceptance.estimate is 0.99, but the release's"),
     ("quality.balance_shift", 0.9, "quality.balance_shift is 0.9, but the release's tables give "),
     ("quality.rungs", [], "quality.rungs has 0 entries, but the release's tables give "),
 )
