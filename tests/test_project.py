@@ -88,7 +88,7 @@ def test_with_an_address_all_show_it(
     assert f"[CoreEval]({ADDRESS})" in shown["card of a release"]
     assert f'<a href="{ADDRESS}">CoreEval</a>' in shown["report"]
     assert shown["doc"] == f"coreeval (dated news for benchmarks; +{ADDRESS})"
-    assert f"report it at {ADDRESS}/issues, with" in shown["message"]
+    assert f"report it at {ADDRESS}/issues, and include" in shown["message"]
 
 
 def test_the_address_fits_where_it_is_used() -> None:

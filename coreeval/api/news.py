@@ -366,7 +366,7 @@ def measure_news_coverage(store: Path | str | None = None) -> CommandResult:
         "notes": [unsearchable] if unsearchable else [],
     }
     articles = format_quantity(sum(found.days.values()), "article")
-    said = f"{place}: {articles} of {format_quantity(len(found.days), 'crawl day')}"
+    said = f"{place}: {articles} from {format_quantity(len(found.days), 'crawl day')}"
     table = Table("crawl days", parse_columns("day articles:integer"), found.days.items())
     return CommandResult(document, said, table)
 

@@ -64,7 +64,7 @@ def diff(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the settings, samples, words and facts of two releases or runs."""
+    """Compare two releases or runs, sample by sample."""
     from coreeval.api.comparisons import diff as compare
 
     found = compare(before, after, sample=sample, stale_after=stale_after, page=page)

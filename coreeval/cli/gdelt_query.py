@@ -57,7 +57,7 @@ def query(
     topic: Annotated[
         bool,
         typer.Option(
-            "--topic", help="Treat NAME as a topic: match any of its words, the rarest first."
+            "--topic", help="Treat NAME as a topic: an article may match any of its words."
         ),
     ] = False,
     limit: Annotated[

@@ -136,7 +136,7 @@ def _ability_lines(one: Document) -> Iterator[str]:
         if one[key]:
             why = f": {one[key]['why']}" if one[key]["why"] else ""
             yield from _wrap_line(f"{name}: {one[key]['verdict']}{why}")
-    yield from _wrap_line(f"tokens: {'counted' if one['counts_tokens'] else 'not counted'}")
+    yield from _wrap_line(f"token counts: {'reported' if one['counts_tokens'] else 'not reported'}")
     if one["thinks"]:
         yield from _wrap_line("the answer includes reasoning, which is ignored")
 

@@ -163,7 +163,7 @@ UnpricedOption = Annotated[
     bool,
     typer.Option(
         "--allow-unpriced",
-        help="With a budget, also use models without a price; their cost is not counted.",
+        help="With --budget: also use models whose price is unknown; their cost is not counted.",
     ),
 ]
 

@@ -57,7 +57,7 @@ FolderOption = Annotated[
 def list_prompts(
     config: ConfigOption = None, folder: FolderOption = None, as_json: AsJson = False
 ) -> None:
-    """List the prompts: file, version, length, variables."""
+    """List the prompts with their files, versions, lengths and variables."""
     from coreeval.api import prompts as work
     from coreeval.cli.prompts_output import list_lines
 

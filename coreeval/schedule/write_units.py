@@ -136,8 +136,8 @@ def _read_crontab() -> str:
         raise RunError(
             f"cannot read the existing crontab: {_words_of(listed)}",
             where="crontab -l",
-            hint="nothing was changed; once that command works, install again, "
-            "or see the line with --print",
+            hint="nothing was changed; install again once that command works, "
+            "or use --print to show the line that would be added",
         )
     return ""
 

@@ -162,7 +162,7 @@ def test_what_cannot_be_used_is_told(
         (("--model", "qwen3"), ("no model 'qwen3'", "provider:name")),
         (("--model", "opnai:qwen3"), ("opnai",)),
         (("--model", "openai:q", "--base-url", "127.0.0.1:8123/v1"),
-         ("base_url", "for example http://127.0.0.1:8000/v1")),
+         ("base_url", "such as http://127.0.0.1:8000/v1")),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_the_way_out(

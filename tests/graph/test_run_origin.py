@@ -48,7 +48,7 @@ def test_the_report_bounds_kept_labels_as_the_release_did(finished: Lab) -> None
     evaluate(done.run_dir, targets=["offline:classifier"])
     without = json.loads(files.report_json.read_text())
     assert without["quality"]["label_noise"]["bound"] is None
-    assert any("no bound on wrong labels" in each for each in without["limits"])
+    assert any("no upper bound on the share of wrong labels" in each for each in without["limits"])
 
 
 def test_kept_samples_do_not_count_as_free_ones_in_later_estimates(finished: Lab) -> None:

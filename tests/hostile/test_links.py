@@ -226,7 +226,7 @@ def test_a_news_store_with_a_link_in_it_is_refused(store: Path, tmp_path: Path, 
         os.utime(home / "20260101", (number, number))
     before = tree(home)
     for use in use_store(store):
-        with pytest.raises(KnowledgeError, match="holds a link") as told:
+        with pytest.raises(KnowledgeError, match="contains a link") as told:
             use()
         assert told.value.where == str(link)
         assert "gdelt sync" not in told.value.hint
@@ -263,7 +263,7 @@ def test_a_news_store_with_a_pipe_in_it_is_refused(store: Path, entry: str) -> N
     (store / entry).unlink(missing_ok=True)
     os.mkfifo(store / entry)
     for use in use_store(store):
-        with pytest.raises(KnowledgeError, match="holds a named pipe"):
+        with pytest.raises(KnowledgeError, match="contains a named pipe"):
             use()
 
 
@@ -320,7 +320,7 @@ def test_a_run_with_a_link_in_it_is_refused(
     before = tree(home)
     assert give(command, files.root) != 0
     said = capsys.readouterr()
-    assert "holds a link" in (said.out if command == "takedown" else said.err)
+    assert "contains a link" in (said.out if command == "takedown" else said.err)
     assert tree(home) == before
 
 
@@ -342,7 +342,7 @@ def test_a_run_with_a_pipe_in_it_is_refused(
     os.mkfifo(files.root / entry)
     assert give(command, files.root) != 0
     said = capsys.readouterr()
-    assert "holds a named pipe" in (said.out if command == "takedown" else said.err)
+    assert "contains a named pipe" in (said.out if command == "takedown" else said.err)
 
 
 @pytest.mark.timeout(30)
@@ -365,7 +365,7 @@ def test_a_run_may_be_reached_by_a_link(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latest").symlink_to(files.root)
     assert give("trace", tmp_path / "latest") == 0
-    assert "holds a link" not in capsys.readouterr().err
+    assert "contains a link" not in capsys.readouterr().err
 
 
 def test_takedown_deletes_of_a_run_only_what_a_run_writes(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_packed_file_does_not_swell(
     path = tmp_path / "test.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "a", "label": 0}\n' + b"\n" * 1_000_000))
     assert 100 * path.stat().st_size < 1_000_000
-    with pytest.raises(DatasetError, match="it unpacks to more than 100 times its size"):
+    with pytest.raises(DatasetError, match="the file unpacks to more than 100 times its size"):
         READERS[kind](path)
 
 

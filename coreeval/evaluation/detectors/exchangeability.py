@@ -87,8 +87,8 @@ def _make_tables(document: Json) -> Sequence[Table]:
     ]
     title = (
         "Gain: the mean log-probability of a shard in its published order, minus that in random "
-        "orders. Both p-values are one-sided: the exact one is over combinations of the orders, "
-        "the other is from a t-test over shards."
+        "orders. Both p-values are one-sided: the exact one compares the published orders with "
+        "combinations of one order from each shard, and the other comes from a t-test over shards."
     )
     return [make_verdict_table(document, EXCHANGEABILITY.statement), Table(columns, rows, title)]
 

@@ -235,11 +235,12 @@ def _either(seen: Evidence) -> str | None:
 
 def _undecided(seen: Evidence) -> str:
     chances = [
-        f"{dose.share:.0%} of the split ({dose.points:.1f} points) in {dose.found:.0%} of cases"
+        f"{dose.share:.0%} of a split (an effect of {dose.points:.1f} points) in "
+        f"{dose.found:.0%} of cases"
         for dose in seen.doses
         if np.isfinite(dose.found)
     ]
-    known = "; if the model had memorized part of a split, such tests would detect "
+    known = "; a test with this many items would detect memorization of "
     return f"{_gap(seen)}{known + ', '.join(chances) if chances else ''}"
 
 

@@ -59,8 +59,8 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "precision": (
         "precision of a date",
-        "how certain the publication time of an article is; the least certain one is the time at "
-        "which GDELT saw the page.",
+        "how certain the publication time of an article is; the least certain kind of time is "
+        "the one at which GDELT saw the page.",
     ),
     "age": ("age", "days from the publication of an article to the end of the window."),
     "after_cutoff": (

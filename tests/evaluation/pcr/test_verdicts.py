@@ -75,7 +75,7 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
         (
             replace(CLEAR, points=Estimate(-1.0, -7.0, 5.0)),
             "inconclusive",
-            "such tests would detect 10% of the split (5.0 points) in 31%",
+            "would detect memorization of 10% of a split (an effect of 5.0 points) in 31%",
         ),
         (
             with_interval(-0.02, 0.029, 0.9),
@@ -86,7 +86,7 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
         (
             replace(with_interval(-0.02, 0.029, 0.9), points=Estimate(1.0, -11.0, 12.6)),
             "inconclusive",
-            "25% of the split (12.5 points) in 90%",
+            "25% of a split (an effect of 12.5 points) in 90%",
         ),
         (
             replace(with_interval(-0.01, 0.01, 0.9), slope=0.05),

@@ -118,7 +118,11 @@ def test_what_always_holds_is_said_and_of_a_drop_only_where_there_is_one(
         ("counts", {"pending": 2}, "2 samples were unfinished"),
         ("benchmark", {"limit": 20}, "samples were used (--limit); they may differ from the other"),
         ("quality", {"balance_shift": 0.31}, "The shift of 0.31 affects "),
-        ("quality", {"label_noise": {"bound": None}}, "There is no bound on wrong labels"),
+        (
+            "quality",
+            {"label_noise": {"bound": None}},
+            "There is no upper bound on the share of wrong labels",
+        ),
         (
             "cost",
             {"billed_usd": None},
@@ -142,10 +146,12 @@ def test_a_missing_bound_on_labels_is_explained(plain: dict[str, Any]) -> None:
         "updated": NO_SCORE.model_dump(),
     }
     quality = plain["quality"] | {"label_noise": noise}
-    assert "this run judged no new text blind" in report_page(plain | {"quality": quality})
+    assert "no new text was judged blind in this run" in report_page(plain | {"quality": quality})
     counts = plain["counts"] | {"accepted": 0}
     html = report_page(plain | {"quality": quality, "counts": counts})
-    assert "no bound on wrong labels, because there are no updated texts." in html
+    assert (
+        "no upper bound on the share of wrong labels, because there are no updated texts." in html
+    )
 
 
 def test_few_samples_and_rules_are_said(plain: dict[str, Any]) -> None:

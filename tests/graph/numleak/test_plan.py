@@ -32,7 +32,7 @@ def test_a_sibling_that_cannot_be_opened_is_left_out_and_said(audit: Audited) ->
         f"detect.numleak.series=[{UNEMPLOYMENT}]", f"detect.numleak.files={{{GROWTH}: gone.csv}}"
     )
     assert not plan.siblings
-    assert any(note.startswith(f"the sibling {GROWTH} is not asked") for note in plan.notes())
+    assert any(note.startswith(f"the sibling series {GROWTH} is skipped") for note in plan.notes())
 
 
 @pytest.mark.parametrize(

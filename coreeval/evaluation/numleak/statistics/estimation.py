@@ -130,7 +130,7 @@ def _on_answers(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
         yield f"{found.modal.estimate:.0%} of the answers are {commonest:g}"
     r, without = found.overall.pearson_r.estimate, found.r_without_one
     if r >= _LARGE and r - without > _MUCH:
-        yield f"r depends on one date: r is {r:.2f} with this date and {without:.2f} without it"
+        yield f"r depends on a single date: it is {r:.2f} with that date and {without:.2f} without"
 
 
 def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:

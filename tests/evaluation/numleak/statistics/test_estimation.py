@@ -130,7 +130,7 @@ def test_the_same_seed_measures_the_same() -> None:
             "0.01 times the true value, so the answers may not be in",
         ),
         (asked(np.abs(TRUTH[:9]) + 1, TRUTH[:9]), "all true values have the same sign"),
-        (asked([0.1, 0, 0.2, -0.1, -23], [0, 0.1, -0.2, 0.2, -20]), "r depends on one date"),
+        (asked([0.1, 0, 0.2, -0.1, -23], [0, 0.1, -0.2, 0.2, -20]), "r depends on a single date"),
         (recalled(range(9)) + recalled(range(9), seed=1), "18 answers are about 9"),
         (
             [*recalled(range(9)), *recalled(range(1), truth=None)],

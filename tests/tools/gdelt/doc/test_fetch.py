@@ -353,7 +353,7 @@ def test_without_gdeltdoc_the_user_is_told_what_to_install(
     "url", ["api.gdeltproject.org", "ftp://a.example", "http://", "http://a/#b"]
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="starts with http"):
+    with pytest.raises(ValueError, match="must start with http"):
         DocConfig(base_url=url)
 
 
