@@ -106,8 +106,8 @@ def _few(of: Json) -> Iterator[str]:
 def _noise(of: Json) -> Iterator[str]:
     if of["counts"]["accepted"] and of["quality"]["label_noise"]["bound"] is None:
         yield (
-            "There is no upper bound on the share of wrong labels, because too few texts were judged "
-            "blind in this run."
+            "There is no upper bound on the share of wrong labels, because too few texts were "
+            "judged blind in this run."
         )
     by = {each["role"]: each for each in of["roles"]}
     writer, judge = by["composer"], by["label_judge"]
