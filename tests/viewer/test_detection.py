@@ -66,7 +66,7 @@ def test_all_that_was_measured_reads_well(
     looking.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page = looking.open(_client(detected)[1])
     for heading in (
-        "Targets on the arms",
+        "Scores of the targets on each arm",
         "Is the score due to memory?",
         "Are dated values remembered?",
     ):

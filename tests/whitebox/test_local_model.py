@@ -468,8 +468,8 @@ def test_a_cut_gguf_is_told_and_a_whole_one_counted(tmp_path: Path) -> None:
     [
         ("openai:x", "is not a local model"),
         ("hf:nowhere/at-all", "there is no folder or file"),
-        ("hf:package:no_such_package", "no package 'no_such_package' with weights"),
-        ("hf:package:../x", "no package"),
+        ("hf:package:no_such_package", "no installed package named 'no_such_package'"),
+        ("hf:package:../x", "no installed package"),
     ],
 )
 def test_weights_that_are_not_there_are_told(name: str, told: str) -> None:

@@ -111,7 +111,7 @@ def _choose_consistency(settings: PcrSettings, embeds: Embedder | None) -> Consi
         raise UsageError(
             f"there is no consistency measure {settings.consistency!r}",
             where="consistency",
-            hint=f"{', '.join(CONSISTENCIES)}; {COSINE} needs embeddings",
+            hint=f"use one of {', '.join(CONSISTENCIES)}; {COSINE} needs embeddings",
         )
     return cosine(embeds, threshold=settings.threshold)
 

@@ -105,7 +105,7 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
     "lost": (
         "lost",
-        "how much accuracy falls from one arm to another, or the difference between two such "
+        "by how much accuracy falls from one arm to another, or the difference between two such "
         "falls, on the samples that all arms of the term share. Values above 0 are losses. 95 % "
         "interval: paired bootstrap over samples.",
     ),
@@ -150,8 +150,8 @@ MONEY: Final[Mapping[str, tuple[str, str]]] = {
         "them.",
     ),
     "unknown_usd": (
-        "with unknown outcome",
-        "the maximum cost of requests with unknown outcome, which is charged to the budget.",
+        "with an unknown outcome",
+        "the maximum cost of requests with an unknown outcome; it is charged to the budget.",
     ),
     "fingerprint": (
         "fingerprint",

@@ -265,7 +265,7 @@ def resolve_run(place: Path) -> Path:
         raise UsageError(
             "this is neither a run nor a release",
             where=str(place),
-            hint="use the directory printed by `coreeval refresh` or `coreeval release",
+            hint="use the directory printed by `coreeval refresh` or `coreeval release`",
         )
     return _run_of_release(read_release(place))
 

@@ -214,7 +214,7 @@ def test_scores_have_their_intervals_and_the_drop_its_own(tmp_path: Path) -> Non
     said = [says(n, source, label if source == "original" or n == 2 else "sadness")
             for n, label in enumerate(labels, 1) for source in ("original", "updated")]  # fmt: skip
     html = written(tmp_path, said=said, models={"default": "offline", "targets": [TARGET]})
-    assert "Targets on the arms" in html and "original → updated" in html
+    assert "Scores of the targets on each arm" in html and "original → updated" in html
     assert "1 of 1 target got the original right" in html
     assert "Not measured" in html and "detect.pcr" in html
     assert f"Neither the cutoff nor the release date of {TARGET} is known" in html
