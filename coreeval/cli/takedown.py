@@ -24,7 +24,7 @@ def takedown(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATHS]...",
+            metavar="PATHS",
             help="Other places to search: sheets, runs, news stores, or folders that contain them.",
             show_default=False,
         ),

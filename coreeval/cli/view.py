@@ -31,7 +31,7 @@ def view(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="RUN",
             help="Directories or ids of runs, or `latest`; by default, all runs in this workspace.",
             show_default=False,
             callback=unless_completing(_find_runs),
