@@ -79,7 +79,7 @@ def test_words_say_what_the_numbers_are_and_why(shell: Shell, clean: Path) -> No
     assert "train           100     100             0.4000" in said.out
     words = " ".join(said.out.split())
     assert "inconclusive: from test to train, performance changes by +0.0 (" in words
-    assert "25% of the split (15.0 points) in" in words
+    assert "25% of a split (an effect of 15.0 points) in" in words
     assert "PCR(train) - PCR(test) +0.0000" in said.out
     assert "baseline, discrepancy:" in said.out
     assert "alpha 0.01, tanh; percentile intervals from 500 draws, seed 0" in said.out

@@ -69,7 +69,7 @@ def test_every_model_is_in_the_table_whatever_the_others_do(shell: Shell, mixed:
     assert "log-probabilities: ignored" in said.out and "log-probabilities: no: " in said.out
     assert "answer length limit: sent as max_completion_tokens" in said.out
     assert (
-        "tokens: not counted" in said.out
+        "token counts: not reported" in said.out
         and "the answer includes reasoning, which is ignored" in said.out
     )
     assert "price: unknown; cutoff: 2026-03-01 (config); released: unknown" in said.out
