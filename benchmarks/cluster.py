@@ -134,8 +134,8 @@ def run_killed(refresh: Refresh, server: Server, kills: int, draw: random.Random
         while process.poll() is None:
             if not _is_running_after(process, draw.uniform(*BETWEEN_S)):
                 break
-            if (victim := next(left, None)) is not None:
-                _kill(victim, process, server, draw)
+            victim = next(left, None)
+            if victim is not None and _kill(victim, process, server, draw):
                 done.append(victim)
         if process.returncode in (0, 1):  # 1: some samples failed
             return done
@@ -150,7 +150,8 @@ def _is_running_after(process: "subprocess.Popen[bytes]", seconds: float) -> boo
 
 def _kill(
     victim: str, process: "subprocess.Popen[bytes]", server: Server, draw: random.Random
-) -> None:
+) -> bool:
+    """Kill a process; return whether there was one."""
     if victim == "command":
         process.kill()
         process.wait()
@@ -159,6 +160,9 @@ def _kill(
         server.start()
     elif actors := find_actors():
         os.kill(draw.choice(actors), 9)
+    else:
+        return False
+    return True
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def _fixed(task: Task, role: RoleName) -> dict[str, str]:
         "labels": "\n".join(f"- {label.name}: {told(label.meaning)}" for label in task.labels),
         "run": str(thresholds_of(task).headline_run + 1),
         "most": str(
-            _STATEMENTS_OF_LONG_TEXT if item_kind(task).rests_on_many(task) else _STATEMENTS
+            _STATEMENTS_OF_LONG_TEXT if item_kind(task).needs_many_statements(task) else _STATEMENTS
         ),
         "unchecked": ", ".join(unchecked_fields(task)) or "none here",
     }

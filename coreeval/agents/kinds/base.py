@@ -70,7 +70,7 @@ class ItemKind:
     book)."""
     passage: FieldNames = lambda task: ()
     """The fields without which the gold must not be found."""
-    rests_on_many: Callable[[Task], bool] = lambda task: CONTEXT in task.fields
+    needs_many_statements: Callable[[Task], bool] = lambda task: CONTEXT in task.fields
     """Returns whether a text is long, so that it needs many statements of the news."""
     composer_prompt: PromptName = "composer_item"
     writer_prompt: Callable[[Task], PromptName] = lambda task: "replacer_composer_item"

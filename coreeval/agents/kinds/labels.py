@@ -30,7 +30,7 @@ def _choose_writer_prompt(task: Task) -> PromptName:
 
 
 LABELS = ItemKind(
-    rests_on_many=lambda task: bool(task.factual_fields),
+    needs_many_statements=lambda task: bool(task.factual_fields),
     composer_prompt="composer",
     writer_prompt=_choose_writer_prompt,
     plain_text=True,

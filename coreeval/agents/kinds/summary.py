@@ -96,7 +96,7 @@ SUMMARY_KIND = ItemKind(
     keeps_lines=True,
     lockable=lambda task: (),
     publishes_news=True,
-    rests_on_many=lambda task: True,
+    needs_many_statements=lambda task: True,
     explain_no_material=_explain_no_material,
     checks=(check_summary,),
 )
