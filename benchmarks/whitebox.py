@@ -46,7 +46,8 @@ from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
 from coreeval.graph.bundled import demo_data
-from coreeval.models.local_model import LocalModel, choose_device, load_model
+from coreeval.models.loaded_network import choose_device
+from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.weights import find_weights
 from coreeval.schema import Arm
 from coreeval.tools.text_scores import TextScores
@@ -240,7 +241,7 @@ def main() -> None:
     texts = {text for at, each in enumerate(shards) if at % PLANTED == 0 for text in each.texts}
     print(f"{len(items)} samples, {len(shards)} shards, {len(planting)} planted; {folder}")
     device = choose_device(given.device)
-    model = load_model(find_weights(given.model), device, full=False, needed=1, most_tokens=2048)
+    model = load_model(find_weights(given.model), device, needed=1, most_tokens=2048)
     name = f"planted-{given.epochs}-{given.learning_rate:g}"
     asked, orders = list_texts(items), list_orders(shards)
     found = {

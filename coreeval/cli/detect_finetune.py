@@ -17,6 +17,7 @@ from coreeval.cli.weights_options import (
     HubOption,
     LearningRateOption,
     PlotOption,
+    PrecisionOption,
     RankOption,
     SeedsOption,
     WeightsOption,
@@ -90,6 +91,7 @@ def finetune(
         int, typer.Option(min=16, max=LARGEST_COUNT, help="Maximum number of tokens per text.")
     ] = 400,
     device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
     hub: HubOption = False,
     plot: PlotOption = None,
     dry_run: DryTrainingOption = False,
@@ -109,6 +111,7 @@ def finetune(
         batch=batch,
         rank=rank,
         max_tokens=max_tokens,
+        precision=precision,
     )
     request = FinetuneRequest(
         run_dir=run,

@@ -13,6 +13,8 @@ from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.time_estimate import TimeEstimate
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
+from coreeval.models.classifier import load_classifier
+from coreeval.models.loaded_network import LoadedNetwork
 from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.weights import Weights
 from coreeval.tools.formatting import format_expected_time
@@ -72,7 +74,7 @@ def finish_cells(
 def load_once(
     weights: Weights, device: str, memory: int, training: TrainingSettings
 ) -> Callable[[], LocalModel]:
-    """Return a function that loads the model on its first call and then returns it.
+    """Return a function that loads a language model on its first call and then returns it.
 
     Args:
         weights: The weights of the model.
@@ -80,8 +82,39 @@ def load_once(
         memory: The bytes that the model needs.
         training: The training settings.
     """
-    full, most = training.method == "full", training.max_tokens
-    return cache(partial(load_model, weights, device, full=full, needed=memory, most_tokens=most))
+    return cache(
+        partial(
+            load_model,
+            weights,
+            device,
+            needed=memory,
+            most_tokens=training.max_tokens,
+            full=training.method == "full",
+            precision=training.precision,
+        )
+    )
+
+
+def load_labeller_once(
+    weights: Weights, device: str, memory: int, training: TrainingSettings, labels: Sequence[str]
+) -> Callable[[], LoadedNetwork[Any]]:
+    """Return the same for a model that gives labels; an encoder gets a classification head.
+
+    The arguments are those of `load_once`, and the labels of the task.
+    """
+    if not weights.is_encoder:
+        return load_once(weights, device, memory, training)
+    return cache(
+        partial(
+            load_classifier,
+            weights,
+            device,
+            labels,
+            needed=memory,
+            most_tokens=training.max_tokens,
+            precision=training.precision,
+        )
+    )
 
 
 def _take(plan: StudyPlan[C], cell: C, do: Callable[[C], Any]) -> bool:

@@ -35,7 +35,8 @@ from coreeval.graph.campaign import explain_stop
 from coreeval.graph.cell_work import finish_cells, load_once, watch_stage
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
 from coreeval.models.generation import Sampling, generate
-from coreeval.models.local_model import LocalModel, choose_device, free_device_memory
+from coreeval.models.loaded_network import choose_device, choose_precision, free_device_memory
+from coreeval.models.local_model import LocalModel
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
@@ -128,9 +129,9 @@ def plan_doses(request: DoseRequest) -> DosePlan:
     """
     weights = find_weights(request.model, hub=request.hub)
     device = choose_device(request.device)
-    memory = estimate_memory(
-        weights.parameters, full=request.training.method == "full", device=device
-    )
+    precision = choose_precision(request.training.precision, device)
+    full = request.training.method == "full"
+    memory = estimate_memory(weights.parameters, precision, full=full)
     require_memory(weights, memory, free_device_memory(device), device)
     base = Path.cwd()
     series = open_series(request.series, base=base, cache=workspace_for(base).series)

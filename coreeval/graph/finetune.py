@@ -7,7 +7,7 @@ several devices may share a test: each takes free cells and waits for the rest.
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from coreeval.evaluation.whitebox.deltas import PerformanceTable
 from coreeval.evaluation.whitebox.study_data import choose_training
 from coreeval.evaluation.whitebox.training import trained
 from coreeval.graph.campaign import explain_stop
-from coreeval.graph.cell_work import WAIT_S, finish_cells, load_once, watch_stage
+from coreeval.graph.cell_work import WAIT_S, finish_cells, load_labeller_once, watch_stage
 from coreeval.graph.detect import Detection, keep_findings
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
 from coreeval.graph.finetune_plan import FinetunePlan
 from coreeval.graph.run import lock_opened_run
-from coreeval.models.local_model import LocalModel
+from coreeval.models.loaded_network import LoadedNetwork
 
 STAGE: Final = "detect finetune"
 _PUBLISH: Final = "finding"
@@ -65,12 +65,13 @@ def judge_results(plan: FinetunePlan) -> ContaminationFinding:
 
 def _make_work(plan: FinetunePlan, around: RunHooks) -> Callable[[Cell], CellResult]:
     """Return the function that computes a cell; the model is freed with it."""
-    model = load_once(plan.weights, plan.device, plan.memory, plan.header.training)
+    training, labels = plan.header.training, plan.data.labels
+    model = load_labeller_once(plan.weights, plan.device, plan.memory, training, labels)
     return partial(_train_cell, plan, around, model)
 
 
 def _train_cell(
-    plan: FinetunePlan, around: RunHooks, open_model: Callable[[], LocalModel], cell: Cell
+    plan: FinetunePlan, around: RunHooks, open_model: Callable[[], LoadedNetwork[Any]], cell: Cell
 ) -> CellResult:
     """Train a model for a cell, and ask it."""
     model, settings, labels = open_model(), plan.header.training, plan.data.labels
@@ -88,7 +89,7 @@ def _train_cell(
 
 
 def ask_parts(
-    model: LocalModel,
+    model: LoadedNetwork[Any],
     plan: FinetunePlan,
     *,
     batch: int,

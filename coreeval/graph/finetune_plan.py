@@ -37,7 +37,7 @@ from coreeval.graph.run import open_run, open_workspace
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import Setup
 from coreeval.graph.train_split import draw_lowest
-from coreeval.models.local_model import choose_device, free_device_memory
+from coreeval.models.loaded_network import choose_device, choose_precision, free_device_memory
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.runs.manifest import Manifest
 from coreeval.schema import Arm, Sample
@@ -130,9 +130,16 @@ def plan_finetune(request: FinetuneRequest) -> FinetunePlan:
     files, manifest, setup = open_run(request.run_dir, None, may_repeat=True)
     read_document(files, FINETUNE)
     weights = find_weights(request.model, hub=request.hub)
+    if weights.is_encoder and "text" in request.leaks:
+        raise UsageError(
+            f"{weights.name} is an encoder, which cannot be trained on texts without labels",
+            where="--leak",
+            hint="omit --leak text, or use a causal language model",
+        )
     device = choose_device(request.device)
+    precision = choose_precision(request.training.precision, device)
     full = request.training.method == "full"
-    memory = estimate_memory(weights.parameters, full=full, device=device)
+    memory = estimate_memory(weights.parameters, precision, full=full)
     require_memory(weights, memory, free_device_memory(device), device)
     workspace = open_workspace(manifest)
     with closing(build_run_context(setup, manifest, files, workspace, DEFAULT_HOOKS)) as run:
@@ -167,6 +174,7 @@ def _make_header(
         train=len(data.train),
         held_out=len(data.held_out),
         fingerprint=data.fingerprint,
+        is_encoder=weights.is_encoder,
     )
 
 

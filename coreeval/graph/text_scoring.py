@@ -50,12 +50,8 @@ from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, build_run_context
 from coreeval.graph.monitor import Progress, Watch
 from coreeval.graph.run import lock_opened_run, open_run, open_workspace
 from coreeval.graph.setup import Setup
-from coreeval.models.local_model import (
-    LocalModel,
-    choose_device,
-    free_device_memory,
-    load_model,
-)
+from coreeval.models.loaded_network import choose_device, choose_precision, free_device_memory
+from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.runs.manifest import Manifest
 from coreeval.schema import Value
@@ -171,7 +167,6 @@ class TextScoring:
         return load_model(
             self.weights,
             self.device,
-            full=False,
             needed=self.memory,
             most_tokens=self.request.max_tokens,
         )
@@ -342,7 +337,7 @@ def plan_scoring(
     Raises:
         UsageError: the weights do not fit into memory.
     """
-    memory = estimate_memory(weights.parameters, full=False, device=device)
+    memory = estimate_memory(weights.parameters, choose_precision("auto", device))
     require_memory(weights, memory, free_device_memory(device), device)
     header = ScoringHeader(
         model=weights.name,

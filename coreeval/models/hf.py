@@ -31,14 +31,13 @@ from coreeval.models.generation import (
     choose,
     generate,
 )
-from coreeval.models.local_model import (
-    LocalModel,
+from coreeval.models.loaded_network import (
     choose_device,
     describe,
     free_device_memory,
     is_out_of_memory,
-    load_model,
 )
+from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.model import (
     Identity,
     Model,
@@ -289,7 +288,7 @@ class LocalQueue:
         if self.place.key not in _LOADED:
             weights, device = self.place.weights, self.place.device
             _LOADED[self.place.key] = load_model(
-                weights, device, full=False, needed=self.place.needed, most_tokens=_WINDOW
+                weights, device, needed=self.place.needed, most_tokens=_WINDOW
             )
         return _LOADED[self.place.key]
 

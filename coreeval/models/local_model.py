@@ -2,9 +2,7 @@
 
 import copy
 import inspect
-import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -12,16 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coreeval.errors import CoreEvalError, RunError, UsageError
+from coreeval.errors import UsageError
 from coreeval.models.chat_template import ChatTemplate, TemplateError, open_template
-from coreeval.models.weights import (
-    EXTRA,
-    Weights,
-    declares_too_much,
-    free_memory,
-    require_memory,
-)
-from coreeval.tools.extras import require_extra
+from coreeval.models.loaded_network import LoadedNetwork, Precision, load_parts, require_tensors
+from coreeval.models.weights import Weights
 
 if TYPE_CHECKING:
     import torch
@@ -40,48 +32,8 @@ class TokenisedText:
     start: int
 
 
-def choose_device(asked: str, *, where: str = "--device") -> str:
-    """Return the device to use: the requested one, or a GPU if there is one.
-
-    Args:
-        asked: `auto`, `cpu`, `cuda` or `cuda:N`.
-        where: The setting that an error names.
-
-    Raises:
-        UsageError: torch is not installed, or the device does not exist.
-    """
-    with require_extra(EXTRA, "a local model"):
-        import torch
-
-    if asked == "auto":
-        return "cuda:0" if torch.cuda.is_available() else "cpu"
-    there = ["cpu", *(f"cuda:{at}" for at in range(torch.cuda.device_count()))]
-    wanted = "cuda:0" if asked == "cuda" else asked
-    if wanted not in there:
-        hint = f"use one of {', '.join(there)}"
-        raise UsageError(f"device {asked!r} does not exist", where=where, hint=hint)
-    return wanted
-
-
-def free_device_memory(device: str) -> int | None:
-    """Return the free bytes of a device; None if unknown."""
-    if device == "cpu":
-        return free_memory()
-    import torch
-
-    return int(torch.cuda.mem_get_info(device)[0])
-
-
-class LocalModel:
-    """A loaded model.
-
-    Args:
-        network: The model of transformers.
-        tokenizer: Its tokenizer.
-        name: Its name in errors, such as `hf:models/smol`.
-        device: Where it is.
-        most_tokens: The most tokens of a question with its label.
-    """
+class LocalModel(LoadedNetwork[TokenisedText]):
+    """A loaded causal language model."""
 
     def __init__(
         self,
@@ -89,20 +41,13 @@ class LocalModel:
         tokenizer: Any,  # noqa: ANN401
         name: str,
         device: str,
+        precision: Precision,
         most_tokens: int,
     ) -> None:
-        self.network, self.name, self.device = network, name, device
-        self._tokenizer = tokenizer
+        super().__init__(network, tokenizer, name, device, precision, most_tokens)
         self._takes = inspect.signature(network.forward).parameters
         self._cache = "cache" if "cache" in self._takes else "past_key_values"
-        self.window: int | None = getattr(network.config, "max_position_embeddings", None)
-        self._most = min(most_tokens, self.window or most_tokens)
         self.chat: Chat = "chat" if getattr(tokenizer, "chat_template", None) else "plain"
-        added = getattr(tokenizer, "added_tokens_decoder", {}).values()
-        self._controls = sorted(
-            (str(one) for one in added if one.special and len(str(one)) > 1), key=len, reverse=True
-        )
-        """Special tokens, which texts may not contain, longest first."""
 
     # -- tokens -----------------------------------------------------------------------------------
 
@@ -143,29 +88,6 @@ class LocalModel:
         """The chat template; if there are several, the one that transformers chooses."""
         source = str(self._tokenizer.get_chat_template())
         return open_template(source, tuple(self._tokenizer.special_tokens_map.items()))
-
-    def _break_controls(self, text: str) -> str:
-        """Return a text without special tokens that open or close a turn."""
-        for control in self._controls:
-            text = text.replace(control, f"{control[0]} {control[1:]}")
-        return text
-
-    def _tokenise(self, text: str, **options: bool) -> list[int]:
-        try:
-            return list(self._tokenizer(text, **options)["input_ids"])
-        except BaseException as error:
-            if type(error).__name__ != "PanicException":  # from Rust: not an `Exception`
-                raise
-            raise refuse_model(error, self.name) from None
-
-    def _limit(self, tokens: list[int]) -> list[int]:
-        if len(tokens) > self._most:
-            raise UsageError(
-                f"a text has {len(tokens)} tokens, but only {self._most} are allowed",
-                where="--max-tokens",
-                hint="allow more tokens, within the model's limit, or remove long samples",
-            )
-        return tokens
 
     def encode_label(self, label: str) -> list[int]:
         """Return the tokens of a label after a question."""
@@ -310,20 +232,6 @@ class LocalModel:
         self.check_numbers(said.logits)
         return said
 
-    def check_numbers(self, logits: "torch.Tensor") -> None:
-        """Check the network's output.
-
-        Raises:
-            UsageError: the values are not finite.
-        """
-        if logits.isnan().any():
-            raise UsageError(
-                "the model returned NaN: its weights are damaged, or its training diverged",
-                where=self.name,
-                hint="download or copy the weights again; if you trained them, use a lower "
-                "learning rate",
-            )
-
     # -- training ---------------------------------------------------------------------------------
 
     def loss(self, texts: Sequence[TokenisedText]) -> "torch.Tensor":
@@ -347,122 +255,39 @@ class LocalModel:
             logits, dues[:, 1:].flatten(), ignore_index=IGNORED
         )
 
-    @contextmanager
-    def guarded(self, batch: int) -> Iterator[None]:
-        """Report errors of torch inside the block as errors for the user.
-
-        Raises:
-            RunError: the device is out of memory.
-            UsageError: the model cannot be run, for example because it has no embedding for a
-                token.
-        """
-        try:
-            yield
-        except CoreEvalError:
-            raise
-        except (RuntimeError, MemoryError, LookupError, TypeError, ValueError) as error:
-            if not is_out_of_memory(error):
-                raise refuse_model(error, self.name) from error
-            self.free_cache()
-            raise RunError(
-                f"{self.device} ran out of memory with {batch} texts at a time",
-                where="--batch",
-                hint=f"use --batch {max(1, batch // 2)}, or use a smaller model",
-            ) from None
-
-    def free_cache(self) -> None:
-        """Release memory that torch caches."""
-        if self.device != "cpu":
-            import torch
-
-            torch.cuda.empty_cache()
-
-
-def refuse_model(error: BaseException, where: str) -> UsageError:
-    """Return the error that says that a model cannot be used."""
-    return UsageError(
-        f"the model cannot be used: {type(error).__name__}: {describe(error)}",
-        where=where,
-        hint="check that it is a causal language model with its tokenizer, and that the installed "
-        "transformers supports it",
-    )
-
-
-def describe(error: BaseException) -> str:
-    """Return the first line of an error."""
-    return (str(error).splitlines() or ["?"])[0][:300]
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Return whether an error says that a device is out of memory."""
-    said = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in said or "allocate memory" in said
-
-
-def _refuse_larger(network: "torch.nn.Module", weights: Weights) -> None:
-    """Refuse a network that is much larger than its files: transformers would fill the rest.
-
-    Raises:
-        UsageError: it is.
-    """
-    numbers = sum(one.numel() for one in (*network.parameters(), *network.buffers()))
-    if declares_too_much(numbers, weights):
-        raise UsageError(
-            f"the config describes a larger model than its weights: {numbers / 1e6:,.0f} million "
-            f"parameters, but the files contain {weights.parameters / 1e6:,.1f} million",
-            where=str(weights.folder / weights.gguf),
-            hint="download or copy the model again, with its config.json",
-        )
-
 
 def load_model(
-    weights: Weights, device: str, *, full: bool, needed: int, most_tokens: int
+    weights: Weights,
+    device: str,
+    *,
+    needed: int,
+    most_tokens: int,
+    full: bool = False,
+    precision: Precision | Literal["auto"] = "auto",
 ) -> LocalModel:
     """Load a model from this machine, without downloads and without running the model's code.
 
     Args:
         weights: Where it is.
         device: The device to load it on.
-        full: Whether all weights will be trained, which takes 32 bits per weight.
         needed: The bytes that it needs.
         most_tokens: The most tokens of a question with its label.
+        full: Whether all weights will be trained, which takes 32 bits per weight.
+        precision: The precision of its arithmetic; see `choose_precision`.
 
     Raises:
         UsageError: it does not fit into memory, or transformers cannot read it.
     """
-    with require_extra(EXTRA, "a local model"):
-        import torch
-        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-    require_memory(weights, needed, free_device_memory(device), device)
-    where = str(weights.folder / weights.gguf)
-    kind = torch.float32 if full or device == "cpu" else torch.bfloat16
-    named = {"gguf_file": weights.gguf} if weights.gguf else {"use_safetensors": True}
-    place = {"local_files_only": True, "trust_remote_code": False}
-    shared = {"gguf_file": weights.gguf} if weights.gguf else {}
-    try:
-        with redirect_stderr(io.StringIO()):  # progress bars, which no setting turns off
-            config = AutoConfig.from_pretrained(weights.folder, **place, **shared)
-            with torch.device("meta"):  # takes no memory
-                empty = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
-            _refuse_larger(empty, weights)
-            tokenizer = AutoTokenizer.from_pretrained(weights.folder, **place, **shared)
-            network, found = AutoModelForCausalLM.from_pretrained(
-                weights.folder,
-                config=config,
-                dtype=kind,
-                output_loading_info=True,
-                **place,
-                **named,
-            )
-    except CoreEvalError:
-        raise
-    except Exception as error:  # noqa: BLE001 - files of somebody else's go wrong in every way
-        raise refuse_model(error, where) from None
-    if missing := sorted({*found["missing_keys"], *map(str, found["mismatched_keys"])}):
+    if weights.is_encoder:
         raise UsageError(
-            f"{len(missing)} tensors of the model, such as {missing[0]}, are not in its files; "
-            "transformers would initialize them randomly",
-            where=where,
-            hint="download or copy the model again, with its config.json",
+            "the model is an encoder, which writes no text",
+            where=weights.name,
+            hint="use a causal language model; only `detect finetune` takes encoders",
         )
-    return LocalModel(network.to(device), tokenizer, weights.name, device, most_tokens)
+    parts = load_parts(
+        weights, device, "AutoModelForCausalLM", needed=needed, full=full, precision=precision
+    )
+    require_tensors(weights, parts.missing)
+    return LocalModel(
+        parts.network, parts.tokenizer, weights.name, device, parts.precision, most_tokens
+    )

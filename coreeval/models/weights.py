@@ -75,6 +75,8 @@ class Weights(NamedTuple):
     parameters: int
     revision: str
     """The commit of the hub, or the hash of the files."""
+    is_encoder: bool = False
+    """Whether the model is an encoder, such as BERT, which writes no text."""
 
 
 def find_weights(name: str, *, hub: bool = False) -> Weights:
@@ -147,7 +149,10 @@ def _find_in_package(name: str, package: str) -> Path:
     """Return the folder or GGUF file of weights in an installed package, without importing it."""
     spec = find_spec(package) if package.isidentifier() else None
     for place in (spec and spec.submodule_search_locations) or ():
-        for found in sorted([*Path(place).rglob("*.gguf"), *Path(place).rglob("config.json")]):
+        configs = [
+            path for path in Path(place).rglob("config.json") if _find_files(path.parent, _WEIGHTS)
+        ]
+        for found in sorted([*Path(place).rglob("*.gguf"), *configs]):
             return found if found.suffix == ".gguf" else found.parent
     raise UsageError(
         f"no installed package named {package!r} contains weights",
@@ -203,6 +208,7 @@ def _read_folder(name: str, folder: Path) -> Weights:
         gguf="",
         parameters=parameters,
         revision=_hash_files([*files, *_find_others(folder)]),
+        is_encoder=_is_encoder(folder / "config.json"),
     )
 
 
@@ -249,6 +255,20 @@ def _check_config(path: Path, parameters: int, tensors: int) -> None:
                 where=str(path),
                 hint=f"delete the key {key}",
             )
+
+
+_ENCODERS: Final = frozenset(
+    ("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert",
+     "mpnet", "roberta", "xlm-roberta")
+)  # fmt: skip
+"""Types of models that write no text, unless their config names a language model."""
+
+
+def _is_encoder(path: Path) -> bool:
+    """Return whether a config describes an encoder."""
+    config = _read_object(path)
+    written = "ForCausalLM" in str(config.get("architectures"))
+    return config.get("model_type") in _ENCODERS and not written
 
 
 _LABELS: Final = frozenset(("label2id", "id2label"))

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    BertConfig,
+    BertModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
 WORDS = (
     "Read the tweet and decide which emotion its author expresses. anger joy optimism sadness "
@@ -45,3 +51,28 @@ def states(network: torch.nn.Module) -> Iterator[torch.Tensor]:
     """Yield a copy of each weight."""
     for each in network.state_dict().values():
         yield each.clone()
+
+
+def save_encoder(folder: Path, *, seed: int = 0) -> Path:
+    """Write an encoder of two layers without a head, and its tokenizer."""
+    raw = Tokenizer(models.WordLevel({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2}, unk_token="[UNK]"))
+    raw.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.WordLevelTrainer(
+        special_tokens=["[PAD]", "[UNK]", "[CLS]"], show_progress=False
+    )
+    raw.train_from_iterator([WORDS], trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=raw, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]"
+    )
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=600,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder

@@ -23,8 +23,9 @@ from coreeval.evaluation.whitebox.local_scores import score_tokens
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
-from coreeval.models import chat_template, local_model
-from coreeval.models.local_model import LocalModel, choose_device, load_model
+from coreeval.models import chat_template, loaded_network
+from coreeval.models.loaded_network import choose_device
+from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.weights import find_weights, require_memory
 from tests.whitebox.kit import CHAT, save_model, states
 
@@ -96,7 +97,10 @@ LOOP = "{% for i in range(99999) %}"
     [
         (f"{LOOP * 3}{{{{ i }}}}{'{% endfor %}' * 3}", "it took longer than 2 s"),
         ("{% if (9**(9**10)) > 1 %}x{% endif %}", "it took longer than 2 s"),
-        ("{{ 'a'.ljust(900000000) * 9 }}", "MemoryError|took longer than 2 s or more than 3 GiB"),
+        (
+            "{{ 'a'.ljust(900000000) * 9 }}",
+            "MemoryError|took longer than 2 s or used more than 3 GiB",
+        ),
         (f"{LOOP}{'x' * 50}{{% endfor %}}", "it expands the messages to 4,999,950 characters"),
     ],
 )
@@ -514,4 +518,27 @@ def test_devices_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_memory_is_asked_of_a_device_that_is_not_used() -> None:
-    assert local_model.free_device_memory("cpu") is not None
+    assert loaded_network.free_device_memory("cpu") is not None
+
+
+@pytest.mark.parametrize(
+    ("asked", "full", "weights", "training"),
+    [
+        ("auto", False, torch.float32, "float32"),
+        ("bfloat16", False, torch.bfloat16, "bfloat16"),
+        ("bfloat16", True, torch.float32, "bfloat16"),
+    ],
+)
+def test_the_precision_is_the_asked_one_and_32_bits_where_all_weights_are_trained(
+    tiny: Path, asked: Literal["auto", "bfloat16"], full: bool, weights: torch.dtype, training: str
+) -> None:
+    found = find_weights(f"hf:{tiny}")
+    model = load_model(found, "cpu", needed=1, most_tokens=400, full=full, precision=asked)
+    assert next(model.network.parameters()).dtype is weights
+    assert model.precision == training
+    exact = opened(tiny).score_labels(PROMPTS, LABELS, batch=2)
+    np.testing.assert_allclose(model.score_labels(PROMPTS, LABELS, batch=2), exact, atol=0.1)
+    items = [TrainingItem(LabelledText("1", (PROMPTS[0],), "", 0), with_label=True)]
+    settings = TrainingSettings(method="full" if full else "lora", learning_rate=1e-2)
+    with trained(model, items, LABELS, settings, seed=0, on_batch=lambda _done, _total: None):
+        assert not np.allclose(model.score_labels(PROMPTS, LABELS, batch=2), exact, atol=1e-3)

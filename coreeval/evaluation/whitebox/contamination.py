@@ -111,7 +111,7 @@ def judge_contamination(
         rises=tuple(_measure_rise(table, leak) for leak in leaks),
         worth=tuple(_measure_worth(table, leaks, percent, delta, text_only=text_only)),
         seconds=sum(result.seconds for result in results),
-        notes=tuple(_list_notes(table, results)),
+        notes=tuple(_list_notes(table, header, results)),
     )
 
 
@@ -206,7 +206,9 @@ def _measure_worth(
         )
 
 
-def _list_notes(table: PerformanceTable, results: Sequence[CellResult]) -> Iterator[str]:
+def _list_notes(
+    table: PerformanceTable, header: StudyHeader, results: Sequence[CellResult]
+) -> Iterator[str]:
     if "control" not in table.parts:
         yield (
             "the run has no control arm: a smaller rise on the updated texts may be due to "
@@ -216,6 +218,11 @@ def _list_notes(table: PerformanceTable, results: Sequence[CellResult]) -> Itera
         yield (
             "there are no clean samples, so learning the task cannot be distinguished from "
             "memorizing the texts"
+        )
+    if header.is_encoder:
+        yield (
+            "the model is an encoder whose classification head starts from random values, so "
+            "delta 1 also contains what it learns about the task; delta 2 does not"
         )
     if len({result.cell.seed for result in results}) < 2:
         yield "there is only one seed, so intervals ignore the variation between training runs"

@@ -17,6 +17,8 @@ class TrainingSettings(Value):
     rank: int = Field(default=16, ge=1)
     dropout: float = Field(default=0.1, ge=0, lt=1)
     max_tokens: int = Field(default=400, ge=16)
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """The precision of the arithmetic; `auto` is bfloat16 on a GPU and float32 on a CPU."""
 
     @property
     def alpha(self) -> int:
@@ -40,3 +42,5 @@ class StudyHeader(Value):
     held_out: int
     fingerprint: str
     """The hash of all texts and labels."""
+    is_encoder: bool = False
+    """Whether the model is an encoder with a classification head that starts from random values."""

@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeVar
 from coreeval.evaluation.whitebox.cells import Cell, DoneCell
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import StudyData, TrainingItem, choose_training
+from coreeval.models.loaded_network import Precision
 from coreeval.schema import Value
 
 CHARACTERS: Final = 3.5
@@ -129,10 +130,10 @@ def estimate_time(
     )
 
 
-def estimate_memory(parameters: int, *, full: bool, device: str) -> int:
+def estimate_memory(parameters: int, precision: Precision, *, full: bool = False) -> int:
     """Return the approximate bytes that a training needs, excluding activations.
 
-    Weights have 32 bits on a CPU and if all of them are trained, otherwise 16.
+    Weights have 16 bits in bfloat16, unless all of them are trained; otherwise 32.
     """
-    width = 4 if full or device == "cpu" else 2
+    width = 2 if precision == "bfloat16" and not full else 4
     return parameters * width * (ADAM if full else 1)

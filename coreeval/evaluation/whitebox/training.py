@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import TrainingItem
-from coreeval.models.local_model import LocalModel, TokenisedText
+from coreeval.models.loaded_network import Encoded, LoadedNetwork
 from coreeval.models.weights import EXTRA
 from coreeval.tools.extras import require_extra
 
@@ -21,7 +21,7 @@ LARGEST_NORM: Final = 1.0
 
 @contextmanager
 def trained(
-    model: LocalModel,
+    model: LoadedNetwork[Any],
     items: Sequence[TrainingItem],
     labels: Sequence[str],
     settings: TrainingSettings,
@@ -54,7 +54,7 @@ def trained(
 
 
 def _run_epochs(
-    model: LocalModel,
+    model: LoadedNetwork[Any],
     items: Sequence[TrainingItem],
     labels: Sequence[str],
     settings: TrainingSettings,
@@ -76,7 +76,7 @@ def _run_epochs(
             for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - done / steps)
             with torch.autocast(model.device.partition(":")[0], torch.bfloat16,
-                                enabled=model.device != "cpu"):  # fmt: skip
+                                enabled=model.precision == "bfloat16"):  # fmt: skip
                 loss = model.loss(texts)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, LARGEST_NORM)
@@ -87,8 +87,8 @@ def _run_epochs(
 
 
 def encode_item(
-    model: LocalModel, item: TrainingItem, labels: Sequence[str], *, turn: int
-) -> TokenisedText:
+    model: LoadedNetwork[Encoded], item: TrainingItem, labels: Sequence[str], *, turn: int
+) -> Encoded:
     """Return a text in the form for training: the text alone, or a question with its label.
 
     The templates of the task alternate, so that each epoch uses another one.
@@ -101,14 +101,14 @@ def encode_item(
 
 @contextmanager
 def _trainable(
-    model: LocalModel, settings: TrainingSettings, seed: int
+    model: LoadedNetwork[Any], settings: TrainingSettings, seed: int
 ) -> "Iterator[Sequence[torch.Tensor]]":
     """Yield the parameters to train, and restore them at the end."""
     import torch
 
     torch.manual_seed(seed)
     way = _with_adapters if settings.method == "lora" else _with_all
-    with way(model.network, settings) as parameters:
+    with model.starting_afresh(), way(model, settings) as parameters:
         try:
             yield parameters
         finally:
@@ -118,21 +118,26 @@ def _trainable(
 
 
 @contextmanager
-def _with_adapters(network: Any, settings: TrainingSettings) -> "Iterator[Sequence[torch.Tensor]]":  # noqa: ANN401 - transformers has no types
+def _with_adapters(
+    model: LoadedNetwork[Any], settings: TrainingSettings
+) -> "Iterator[Sequence[torch.Tensor]]":
     """Add low-rank adapters to all linear layers (Hu et al. 2021) and remove them at the end."""
     with require_extra(EXTRA, "training adapters"):
         from peft import LoraConfig, get_peft_model
 
+    network = model.network
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
         lora_dropout=settings.dropout,
         target_modules="all-linear",
-        task_type="CAUSAL_LM",
+        exclude_modules=[*model.head] or None,
     )
     with warnings.catch_warnings():  # peft and transformers warn about each other's old names
         warnings.simplefilter("ignore", FutureWarning)
         adapted = get_peft_model(network, config)
+    for layer in model.head.values():
+        layer.requires_grad_(True)
     try:
         yield [each for each in network.parameters() if each.requires_grad]
     finally:
@@ -143,8 +148,11 @@ def _with_adapters(network: Any, settings: TrainingSettings) -> "Iterator[Sequen
 
 
 @contextmanager
-def _with_all(network: Any, _settings: TrainingSettings) -> "Iterator[Sequence[torch.Tensor]]":  # noqa: ANN401 - transformers has no types
+def _with_all(
+    model: LoadedNetwork[Any], _settings: TrainingSettings
+) -> "Iterator[Sequence[torch.Tensor]]":
     """Keep a copy of all weights, and restore them at the end."""
+    network = model.network
     before = {
         name: each.detach().to("cpu", copy=True) for name, each in network.state_dict().items()
     }

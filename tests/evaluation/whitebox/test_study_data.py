@@ -131,6 +131,6 @@ def test_a_gpu_waits_for_each_pass_beside_the_arithmetic() -> None:
 
 
 def test_memory_depends_on_what_is_trained_and_where() -> None:
-    assert estimate_memory(10, full=False, device="cuda:0") == 20
-    assert estimate_memory(10, full=False, device="cpu") == 40
-    assert estimate_memory(10, full=True, device="cuda:0") == 160
+    assert estimate_memory(10, "bfloat16") == 20
+    assert estimate_memory(10, "float32") == 40
+    assert estimate_memory(10, "bfloat16", full=True) == 160
