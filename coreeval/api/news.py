@@ -31,7 +31,7 @@ WIKI: Final = "https://en.wikipedia.org/w/api.php"
 MOST_UNASKED_MB: Final = 2_000
 """The most megabytes downloaded without asking (own choice: some minutes on a fast line)."""
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
-SOURCES: Final[tuple[EvidenceSource, ...]] = ("gdelt", "current_events")
+SOURCES: Final[tuple[EvidenceSource, ...]] = ("gdelt", "current_events", "file")
 Choice = TypeVar("Choice", bound=str)
 
 
@@ -218,6 +218,7 @@ def describe_sync(done: "SyncResult") -> CommandResult:
         "ignored": counts.ignored,
         "failed": done.troubles.failed,
         "late": done.troubles.late,
+        "not_searchable": {} if done.stopped else _count_left_out(done.store),
         "growing": done.troubles.growing,
         "ahead": done.ahead,
         "bytes": counts.size,
@@ -227,6 +228,13 @@ def describe_sync(done: "SyncResult") -> CommandResult:
     said = f"{done.store}: {format_quantity(counts.articles, 'article')}"
     table = Table("bad rows", parse_columns("reason rows:integer"), bad.items())
     return CommandResult(document, said + (", stopped" if done.stopped else ""), table)
+
+
+def _count_left_out(store: Path) -> Mapping[str, int]:
+    from coreeval.tools.gdelt.index.store_catalog import count_left_out, open_catalog
+
+    with open_catalog(store) as catalog:
+        return count_left_out(catalog)
 
 
 # -- query ----------------------------------------------------------------------------------------
@@ -258,7 +266,7 @@ def query_news(
         limit: The maximum number of articles.
         min_precision: The lowest accepted certainty of the publication time: exact, url, cluster or
             crawl.
-        source: Return only news from this source: gdelt or current_events.
+        source: Return only news from this source: gdelt, current_events or file (your own).
         language: The language of the news.
         store: The news store; by default that of the current folder's workspace.
 
@@ -346,6 +354,7 @@ def measure_news_coverage(store: Path | str | None = None) -> CommandResult:
     """
     from coreeval.tools.gdelt.index.store_catalog import (
         StoreLayout,
+        count_left_out,
         describe_unsearchable,
         list_parts,
         open_catalog,
@@ -360,9 +369,11 @@ def measure_news_coverage(store: Path | str | None = None) -> CommandResult:
         found = measure_store_coverage(ledger, utc_now())
     with open_catalog(place) as catalog:
         unsearchable, searchable = describe_unsearchable(catalog), bool(list_parts(catalog))
+        left_out = count_left_out(catalog)
     document = {
         **_coverage_document(place, found),
         **_count_published(place, searchable),
+        "not_searchable": left_out,
         "notes": [unsearchable] if unsearchable else [],
     }
     articles = format_quantity(sum(found.days.values()), "article")
@@ -423,7 +434,7 @@ def _feed_document(feed: "FeedCoverage") -> Mapping[str, object]:
 
 def find_feed_source(feed: str) -> str:
     """Return the source of a feed's evidence."""
-    return feed if feed == "current_events" else "gdelt"
+    return feed if feed in SOURCES else "gdelt"
 
 
 def _gap_document(gap: "Gap") -> Mapping[str, object]:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from coreeval.cli.options import MOST_DAYS_BACK
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, say, show
 from coreeval.errors import UsageError
 from coreeval.tools.formatting import format_quantity, plural
+from coreeval.tools.gdelt.left_out import describe_left_out
 
 gdelt = typer.Typer(name="gdelt", help="Download news, check its coverage and query it.")
 gdelt.command("query")(query)
@@ -107,7 +109,7 @@ def sync(
         return
     with show_progress() as watch:
         document = request.fetch(watch).document
-    show(document, as_json, lambda: "\n".join(sync_lines(document)))
+    show(document, as_json, lambda: "\n".join(sync_lines(document, store)))
     if document["stopped"] or document["failed"]:
         raise typer.Exit(130 if document["stopped"] else 1)
 
@@ -137,23 +139,24 @@ _REASONS = {
     "columns": "unexpected columns for this kind of file",
     "collection": "not a web page",
     "untitled": "no title",
-    "no_url": "no address",
+    "no_url": "no address (`url`)",
     "no_date": "no date",
     "invalid_json": "not valid JSON",
     "damaged": "the file is truncated or damaged",
     "too_large": "the file is too large when unpacked",
     "layout": "not the page of current events for that day",
-    "licence": "its licence is not CC BY-SA",
+    "licence": "its licence does not allow this use",
 }
 
 
-def sync_lines(document: Document) -> Iterator[str]:
-    """Yield the result of a sync."""
+def sync_lines(document: Document, store: Path | None = None) -> Iterator[str]:
+    """Yield the result of a sync to a store; None is the workspace's."""
     state, seconds = "stopped" if document["stopped"] else "done", document["seconds"]
-    pace = f", {document['rows'] / seconds:,.0f} rows a second" if seconds > 1 else ""
+    rows = document["rows"]
+    pace = f", {rows / seconds:,.0f} rows a second" if rows > seconds > 1 else ""
     yield (
         f"{state}: {format_quantity(document['files'], 'file')}, "
-        f"{format_quantity(document['rows'], 'row')}, "
+        f"{format_quantity(rows, 'row')}, "
         f"{format_quantity(document['articles'], 'article')}"
         f" in {seconds:.0f} s{pace}"
     )
@@ -165,6 +168,8 @@ def sync_lines(document: Document) -> Iterator[str]:
     yield from _skipped_lines("not fetched", document["failed"])
     yield from _incomplete_lines(document)
     yield f"store: {brief(Path(document['store']))}"
+    if left_out := describe_left_out(document["not_searchable"]):
+        yield f"  {left_out}"
     if document["stopped"]:
         yield (
             "to continue, run the same command again; articles become searchable once it completes"
@@ -172,7 +177,8 @@ def sync_lines(document: Document) -> Iterator[str]:
     elif document["failed"]:
         yield "to continue, run the same command again"
     else:
-        yield "next:  coreeval gdelt coverage"
+        option = f" --store {quote(str(store))}" if store else ""
+        yield f"next:  coreeval gdelt coverage{option}"
 
 
 def _incomplete_lines(document: Document) -> Iterator[str]:

@@ -8,14 +8,15 @@ from typing import Any
 from coreeval.api.news import find_feed_source, measure_news_coverage
 from coreeval.cli.gdelt_query import StoreOption
 from coreeval.cli.output import AsJson, Document, brief, note, show
-from coreeval.tools.formatting import format_quantity
+from coreeval.tools.formatting import format_quantity, plural
+from coreeval.tools.gdelt.left_out import describe_left_out
 
 MOST_DAYS = 45
 """The most days shown one by one; longer spans are shown by month."""
 _BAR = 10
 _LARGE = 1e5
 """The fewest bytes per day for which sizes are shown by day."""
-_LICENCES = {"current_events": " (Wikipedia, CC BY-SA 4.0)"}
+_ORIGINS = {"current_events": " (Wikipedia, CC BY-SA 4.0)", "file": " (your own news)"}
 _WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
 Json = Mapping[str, Any]
 
@@ -39,6 +40,8 @@ def coverage_lines(document: Json) -> Iterator[str]:
     )
     yield ""
     yield from _published_lines(document)
+    if left_out := describe_left_out(document["not_searchable"]):
+        yield left_out
     for feed in document["feeds"]:
         yield ""
         yield from _feed_lines(feed)
@@ -67,8 +70,8 @@ def _published_lines(document: Json) -> Iterator[str]:
 
 
 def _feed_lines(feed: Json) -> Iterator[str]:
-    bad, unit = sum(feed["bad"].values()), _unit(feed["feed"])
-    named = feed["feed"] + _LICENCES.get(feed["source"], "")
+    bad, unit = sum(feed["bad"].values()), _unit(feed["feed"], feed["expected"])
+    named = feed["feed"] + _ORIGINS.get(feed["source"], "")
     yield (
         f"{named}: {format_quantity(feed['files'], 'file')}, "
         f"{format_quantity(feed['rows'], 'row')}"
@@ -80,13 +83,18 @@ def _feed_lines(feed: Json) -> Iterator[str]:
         counted = f"  {sum(row['articles'] for row in rows):>9,} rows" if dated else ""
         yield f"  {name:<10}  {_share(rows)}{counted}"
     for gap in feed["gaps"]:
-        absent = "no page" if unit == "days" and gap["why"] == "missing" else ""
+        absent = "no page" if _is_daily(feed["feed"]) and gap["why"] == "missing" else ""
         why = gap["known_hole"] or absent or _WHY[gap["why"]]
-        yield f"  gap {_format_span(gap)}  {gap['batches']:,} {unit}: {why}"
+        batches = f"{gap['batches']:,} {_unit(feed['feed'], gap['batches'])}"
+        yield f"  gap {_format_span(gap)}  {batches}: {why}"
 
 
-def _unit(feed: str) -> str:
-    return "days" if find_feed_source(feed) == "current_events" else "batches"
+def _unit(feed: str, number: int) -> str:
+    return plural(number, "day") if _is_daily(feed) else plural(number, "batch", "batches")
+
+
+def _is_daily(feed: str) -> bool:
+    return find_feed_source(feed) == "current_events"
 
 
 def _group_days(days: Sequence[Json]) -> Iterable[tuple[str, list[Json]]]:

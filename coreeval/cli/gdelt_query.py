@@ -113,7 +113,8 @@ def _lines(document: Document) -> Iterator[str]:
         site = f"{item['domain']} ({item['published_precision']})"
         yield f"            {site}  {one_line(item['url'])}"
         if item["source"] != "gdelt":
-            yield f"            {item['source']}, {one_line(item['licence'])}"
+            licence = f", {one_line(item['licence'])}" if item["licence"] else ""
+            yield f"            {item['source']}{licence}"
         if item["snippet"]:
             yield f"            {one_line(item['snippet'])}"
     if document["reason"]:

@@ -54,6 +54,8 @@ RECENT_S = 300.0
 night."""
 FEWEST = 3
 """The fewest ended samples for which a rate is computed."""
+SHORTEST_S = 3.0
+"""The fewest seconds over which a rate is computed; before, it says nothing about the rest."""
 FRESH_S = 0.5
 """Seconds for which a pulse is reused: hundreds of samples may end per second."""
 _ORDER: tuple[Cause, ...] = get_args(Cause)
@@ -129,12 +131,12 @@ class RateMeter:
             self._marks.append((self._clock(), self._ended))
 
     def per_minute(self) -> float | None:
-        """Return the rate; None if there were too few events."""
+        """Return the rate; None if there were too few events or too little time."""
         now = self._clock()
         while len(self._marks) > 1 and now - self._marks[1][0] > RECENT_S:
             self._marks.popleft()
         since, before = self._marks[0]
-        if self._ended < FEWEST or now <= since:
+        if self._ended < FEWEST or now - since < SHORTEST_S:
             return None
         return round(60 * (self._ended - before) / (now - since), 3)
 

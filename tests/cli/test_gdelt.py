@@ -50,6 +50,33 @@ def test_sync_says_what_came_in(shell: Shell, news: Path) -> None:
     assert "known files         4   already read, so skipped" in again.out
 
 
+def test_the_next_command_names_the_chosen_store(shell: Shell, news: Path) -> None:
+    said = shell("gdelt", "sync", "--from", news, "--store", "my store")
+    assert "next:  coreeval gdelt coverage --store 'my store'" in said.out
+    assert shell("gdelt", "sync", "--from", news).out.endswith("next:  coreeval gdelt coverage\n")
+
+
+def test_a_copy_is_the_batch_of_its_name(shell: Shell, tmp_path: Path) -> None:
+    file = write(tmp_path / "20260610120000.gkg.csv", gkg_line(date="20260609030000"))
+    said = shell("gdelt", "sync", "--from", file, "--store", "s", "--json").document
+    assert said["gaps"] == 0
+    assert "gkg: 1 file, 1 row; 1 of 1 batch\n" in shell("gdelt", "coverage", "--store", "s").out
+
+
+def test_news_without_a_language_is_said_not_to_be_searchable(shell: Shell, tmp_path: Path) -> None:
+    title, url = "Rain slows the harvest in the north", "https://c.example/1"
+    file = write(tmp_path / "a.json", gal_line(title, url, "2026-06-12T10:00:00Z", lang=""))
+    why = "1 article is not searchable: 1 without a known language (in a file of your own, write"
+    said = shell("gdelt", "sync", "--from", file, "--store", "s")
+    assert said.code == 0 and why in said.out
+    covered = shell("gdelt", "coverage", "--store", "s")
+    assert "no searchable articles" in covered.out and why in covered.out
+    counted = shell("gdelt", "coverage", "--store", "s", "--json").document
+    assert counted["not_searchable"] == {"no_language": 1}
+    asked = shell("gdelt", "query", "harvest", "--topic", "--store", "s")
+    assert asked.code == 2 and "the news store has no searchable article; " + why in asked.err
+
+
 def test_the_store_is_in_the_workspace(shell: Shell, news: Path) -> None:
     assert shell("gdelt", "sync", "--from", news).code == 0
     assert (shell.folder / ".coreeval" / "gdelt" / "store" / "store.db").is_file()
@@ -245,6 +272,8 @@ def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_pat
     assert "to continue, run the same command again; articles become" in "\n".join(
         sync_lines(describe_sync(replace(done, stopped=True)).document)
     )
+    few = next(sync_lines(describe_sync(replace(done, stopped=True, seconds=9.0)).document))
+    assert few.endswith("in 9 s"), "less than a row a second says nothing"
     for said in (shop(*query, "s"), shop("gdelt", "coverage", "--store", "s")):
         assert said.code == 0
         assert "1 article in the news store is not searchable yet: unless a sync" in said.err
@@ -298,7 +327,7 @@ def facts(tmp_path: Path) -> Path:
 def test_facts_come_from_a_file(shell: Shell, facts: Path) -> None:
     said = shell("gdelt", "sync", "--from", facts, "--store", "s")
     assert said.code == 0 and "1 file, 3 rows, 2 articles" in said.out
-    assert "bad rows            1   its licence is not CC BY-SA" in said.out
+    assert "bad rows            1   its licence does not allow this use" in said.out
     shown = shell("gdelt", "coverage", "--store", "s")
     assert (
         "current_events (Wikipedia, CC BY-SA 4.0): 1 file, 3 rows, 1 bad; 1 of 1 day" in shown.out
@@ -321,7 +350,18 @@ def test_a_query_shows_the_source(shell: Shell, facts: Path) -> None:
     assert (other["evidence"], other["reason"]) == ([], "not_covered")
     wrong = shell(*ask, "--source", "twitter", "--json")
     assert wrong.code == 2 and "'twitter' is not a source" in wrong.error["message"]
-    assert wrong.error["hint"] == "gdelt, current_events"
+    assert wrong.error["hint"] == "gdelt, current_events, file"
+
+
+def test_own_news_is_shown_as_the_users(shell: Shell, tmp_path: Path) -> None:
+    line = '{"date": "2026-06-10", "url": "https://a.example/1", "lang": "en", "text": "%s"}'
+    file = write(tmp_path / "own.jsonl", line % "Voters in Chile elect a new senate.")
+    shell("gdelt", "sync", "--from", file, "--store", "s")
+    shown = shell("gdelt", "coverage", "--store", "s")
+    assert "\nfile (your own news): 1 file, 1 row\n" in shown.out
+    said = shell("gdelt", "query", "Chile", "--source", "file", "--store", "s")
+    assert "a.example (exact)  https://a.example/1#fact-" in said.out
+    assert "\n            file\n" in said.out and "ikipedia" not in said.out
 
 
 def test_facts_come_from_a_wiki(shell: Shell) -> None:
@@ -335,7 +375,7 @@ def test_facts_come_from_a_wiki(shell: Shell) -> None:
         said = shell(*ask, *window, "--contact", "me@example.org")
     assert said.code == 0 and "1 file, 1 row, 1 article" in said.out
     shown = shell("gdelt", "coverage", "--store", "s").out
-    assert "gap 2026-06-11 00:00 to 2026-06-12 00:00  1 days: no page" in shown
+    assert "gap 2026-06-11 00:00 to 2026-06-12 00:00  1 day: no page" in shown
 
 
 def test_the_contact_may_stand_in_the_environment(

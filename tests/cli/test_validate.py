@@ -115,6 +115,9 @@ def test_bad_rows_are_counted_and_the_first_ones_shown(shell: Shell) -> None:
     assert "1 sample, 8 bad rows" in said.out
     assert said.out.count("bad row: rows.jsonl line") == 5
     assert "and 3 more bad rows" in said.out
+    path.write_text("\n".join(rows[:7]))
+    said = shell("validate", shell.config({"dataset": {"format": "jsonl", "path": str(path)}}))
+    assert "and 1 more bad row\n" in said.out
 
 
 def test_a_few_bad_rows_are_pointed_at_and_most_rows_may_not_be_bad(shell: Shell) -> None:

@@ -16,6 +16,7 @@ from coreeval.graph.cost_meter import CostMeter
 from coreeval.graph.monitor import (
     FEWEST,
     RECENT_S,
+    SHORTEST_S,
     Monitor,
     Progress,
     RateMeter,
@@ -75,6 +76,15 @@ def test_a_rate_counts_what_ended_at_once(hours: Hours) -> None:
     assert told[-1].pulse and told[-1].pulse.per_minute == 256 * 60
 
 
+def test_what_ends_in_a_moment_has_no_rate(hours: Hours) -> None:
+    meter = RateMeter(hours)
+    meter.count(33)
+    hours.second = 0.1
+    assert meter.per_minute() is None
+    hours.second = SHORTEST_S
+    assert meter.per_minute() == 33 * 60 / SHORTEST_S
+
+
 def test_a_rate_is_of_late(hours: Hours) -> None:
     meter = RateMeter(hours)
     for second in range(600):  # one a second for ten minutes
@@ -114,7 +124,7 @@ def test_nothing_is_left_of_a_stage_that_is_done(hours: Hours) -> None:
     told: list[Progress] = []
     monitor = monitor_of(hours, told)
     for number in range(1, FEWEST + 3):
-        hours.second = 0.1 * number
+        hours.second = 1.0 * number
         monitor.on_progress(Progress(stage="refresh", done=number, total=FEWEST + 2))
     pulse = told[-1].pulse
     assert pulse and pulse.per_minute

@@ -20,6 +20,7 @@ from coreeval.tools.articles.article_text import (
 from coreeval.tools.gdelt.page_text import is_instruction_like, without_outlet, without_unseen
 from coreeval.tools.gdelt.rows import host_of
 from coreeval.tools.gdelt.words import search_keys
+from coreeval.tools.licences import forbids_changes
 
 LEAST_CHARACTERS: Final = 400
 """The fewest characters of a body; a teaser has about 200 (research: articles §4)."""
@@ -46,11 +47,6 @@ _WALL = re.compile(
     re.IGNORECASE,
 )
 """Phrases of paywalls, captchas and block pages."""
-_FORBIDDING = re.compile(
-    r"no[\W_]?deriv|\bby(?:[\W_]nc)?[\W_]nd\b|all[\W_]rights[\W_]reserved|no[\W_]?reuse|proprietary",
-    re.IGNORECASE,
-)
-"""Licences that forbid derived works."""
 _NEAR: Final = (
     frozenset({"no", "nb", "nn", "da"}), frozenset({"hr", "bs", "sr"}), frozenset({"id", "ms"}),
     frozenset({"cs", "sk"}), frozenset({"gl", "pt", "es"}),
@@ -104,7 +100,7 @@ def _ban(found: FoundText) -> Iterator[tuple[WhyNoText, str]]:
     """Yield why a text must not be used, regardless of its content."""
     if found.opted_out:
         yield "opted_out", "the page's metadata"
-    if _FORBIDDING.search(found.licence):
+    if forbids_changes(found.licence):
         yield "licence", found.licence[:100]
     if found.paywalled:
         yield "wall", "the page declares that it is not free"

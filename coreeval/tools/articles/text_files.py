@@ -26,6 +26,7 @@ from coreeval.tools.articles.page import detect_language, parse_time
 from coreeval.tools.gdelt.page_text import clean_text
 from coreeval.tools.gdelt.rows import evidence_id
 from coreeval.tools.gdelt.words import language_code
+from coreeval.tools.licences import stated_licence
 
 MOST_LINE: Final = 16 << 20
 """The most bytes of a line; a longer one is counted and skipped (own choice)."""
@@ -108,15 +109,8 @@ def _parse_row(line: bytes) -> FileRow | str:
         published_at=parse_time(_words(row, "published_at", "date")),
         language=language_code(_words(row, "language", "lang")),
         publisher=clean_text(_words(row, "publisher"), 200),
-        licence=clean_text(_licence(row), LONGEST_LICENCE),
+        licence=clean_text(stated_licence(row), LONGEST_LICENCE),
     )
-
-
-def _licence(row: dict[str, object]) -> str:
-    """Return all that a row states about its licence, under either spelling and in lists."""
-    told = (row.get(name) for name in ("licence", "license"))
-    values = (one for each in told for one in (each if isinstance(each, list) else (each,)))
-    return "; ".join(value for value in values if isinstance(value, str) and value)
 
 
 def _words(row: dict[str, object], *names: str) -> str:

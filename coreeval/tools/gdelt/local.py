@@ -39,6 +39,7 @@ from coreeval.tools.gdelt.index.news_index import PRECISIONS, SOURCES, ArticleCo
 from coreeval.tools.gdelt.index.ranking import find_commonest_names, rank_leading, search
 from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreStats, hash_code
 from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
+from coreeval.tools.gdelt.left_out import describe_left_out
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 
 ENOUGH_ARTICLES = 1000
@@ -339,7 +340,12 @@ class LocalKnowledge:
         )
 
     def span(self) -> Window:
-        """Return the window from the first to the last article, in whole days."""
+        """Return the window from the first to the last article, in whole days.
+
+        Raises:
+            KnowledgeError: no article of the store is searchable.
+        """
+        self._require_articles()
         published = self._shelf.articles.published // DAY_S * DAY_S
         end = _from_epoch(published.max()) + timedelta(days=1)
         return Window(start=_from_epoch(published.min()), end=end)
@@ -357,8 +363,9 @@ class LocalKnowledge:
 
         Raises:
             KnowledgeError: the window has no articles; the message describes the store's coverage,
-                or says that it offers none in the language.
+                or says why none is searchable, or that it offers none in the language.
         """
+        self._require_articles()
         if self._language not in self._shelf.languages:
             raise _no_language_error(self._language, self._shelf.languages, str(self._news))
         found = self.coverage(window)
@@ -367,6 +374,15 @@ class LocalKnowledge:
                 self._shelf.articles, self._worst, window, str(self._news), self._language
             )
         return found
+
+    def _require_articles(self) -> None:
+        if not len(self._shelf.articles.published):
+            why = describe_left_out(self.stats().dropped)
+            raise KnowledgeError(
+                "the news store has no searchable article" + (f"; {why}" if why else ""),
+                where=str(self._news),
+                hint="correct the files and sync them again, or add other news",
+            )
 
     def names(self, window: Window) -> list[NamedEntity]:
         """Return the commonest names in the window's articles, each with its commonest type.

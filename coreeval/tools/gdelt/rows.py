@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coreeval.schema import NamedEntity
 
 
-Kind = Literal["gkg", "gal", "artlist", "current_events"]
+Kind = Literal["gkg", "gal", "artlist", "current_events", "file"]
 Reason = Literal[
     "columns", "collection", "untitled", "no_url", "no_date", "invalid_json", "damaged", "layout",
     "licence",
@@ -201,7 +201,8 @@ MOST_LOOKED_AT = 8 * LONGEST_LINE
 and no end."""
 _GKG_ID = re.compile(rb"\d{14}-T?\d+$")
 UNDERSTOOD = (
-    "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV), dated facts (JSONL)"
+    "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV), Wikipedia's "
+    "current events, news of your own (JSONL with date, url, text and lang)"
 )
 """The kinds of files that can be read, as named in messages."""
 
@@ -310,8 +311,10 @@ def _json_line_kind(line: str) -> Kind | None:
         return None
     if not isinstance(value, dict):
         return None
-    if is_facts_line(value):
+    if is_portal_line(value):
         return "current_events"
+    if {"date", "text"} <= value.keys() and value.keys() & {"url", "sources"}:
+        return "file"
     if "url" not in value:
         return None
     if not value.keys().isdisjoint(("desc", "outletName", "lang")):
@@ -319,12 +322,18 @@ def _json_line_kind(line: str) -> Kind | None:
     return "artlist" if value.keys() & {"date", "seendate"} and "title" in value else None
 
 
-def is_facts_line(value: Mapping[str, object]) -> bool:
-    """Return whether a JSON object is a dated fact, or the API's answer about a day's page."""
+_PORTAL = re.compile(r"https?://en\.(?:m\.)?wikipedia\.org/wiki/Portal:Current[_ ]events/")
+
+
+def is_portal_line(value: Mapping[str, object]) -> bool:
+    """Return whether a JSON object is the API's answer about a day's page, or a fact of one.
+
+    A fact names its page as its `url`; dated text without it is news from elsewhere.
+    """
     page = value.get("parse")
     if isinstance(page, dict):
         return str(page.get("title", "")).startswith("Portal:Current events/")
-    return {"date", "text", "sources"} <= value.keys()
+    return {"date", "text"} <= value.keys() and bool(_PORTAL.match(read_text_field(value, "url")))
 
 
 def _is_article_list(first: list[bytes]) -> bool:

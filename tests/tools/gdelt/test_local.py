@@ -308,8 +308,9 @@ async def test_files_with_nothing_to_offer(tmp_path: Path) -> None:
         assert opened.names(JUNE) == []
         answer = await opened.fetch([EntityQuery(id="q", text="short")], JUNE, 3)
         assert answer.reasons == {"q": "not_covered"}
-        with pytest.raises(KnowledgeError, match="has no article at precision"):
-            opened.require(JUNE)
+        for ask in (lambda: opened.require(JUNE), opened.span):
+            with pytest.raises(KnowledgeError, match="no searchable article; 1 article is not"):
+                ask()
 
 
 def test_no_folder(tmp_path: Path) -> None:

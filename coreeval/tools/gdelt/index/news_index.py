@@ -183,9 +183,11 @@ def is_whole(folder: Path) -> bool:
 
 PRECISIONS: tuple[Precision, ...] = ("exact", "url", "cluster", "crawl")
 """The precisions, best first; arrays store the position."""
-SOURCES: tuple[EvidenceSource, ...] = ("gdelt", "current_events")
-"""The sources of a store's articles; arrays store the position."""
+SOURCES: tuple[EvidenceSource, ...] = ("gdelt", "current_events", "file")
+"""The sources of a store's articles; arrays store the position. The last two are also the names of
+their feeds."""
 _LICENCES: dict[EvidenceSource, str] = {"gdelt": "", "current_events": LICENCE}
+"""The licences of the sources whose articles do not state their own."""
 
 
 _NO_ROWS = "download news into it; its files contain no articles"
@@ -295,18 +297,18 @@ def _make_entity(name: str, kind: EntityType) -> NamedEntity:
     return NamedEntity(name=name, type=kind)
 
 
-_OLDER: tuple[Any, ...] = (0, [], ENGLISH)
+_OLDER: tuple[Any, ...] = (0, [], ENGLISH, "")
 """The last values of a record, for parts of older versions that lack some of them: GDELT's news in
-English, without citations."""
+English, without citations and licence."""
 
 
 def to_evidence(record: Sequence[Any]) -> Evidence:
     """Return evidence built from a part's record (see part_writer.py)."""
     page, url, site, title, snippet, published, precision, story, entities, origin, *more = record
     own: list[Any] = [*more, *_OLDER[len(more) :]]
-    number, cites, language = own
+    number, cites, language, licence = own
     source = SOURCES[number]
-    depth: EvidenceDepth = "description" if snippet or source == "current_events" else "headline"
+    depth: EvidenceDepth = "description" if snippet or source != "gdelt" else "headline"
     return Evidence(
         id=page,
         url=url,
@@ -321,6 +323,6 @@ def to_evidence(record: Sequence[Any]) -> Evidence:
         origin=" ".join((origin, *(f"<{url}>" for url in cites))),
         instruction_like=is_instruction_like(title, snippet),
         source=source,
-        licence=_LICENCES[source],
+        licence=_LICENCES.get(source, licence),
         depth=depth,
     )

@@ -12,7 +12,7 @@ import duckdb
 from duckdb.func import SPECIAL
 
 from coreeval.languages import ENGLISH
-from coreeval.tools.gdelt.current_events import FEED
+from coreeval.tools.gdelt.index.news_index import SOURCES
 from coreeval.tools.gdelt.page_text import SCREEN_MACROS as SCREEN
 from coreeval.tools.gdelt.page_text import without_outlet
 from coreeval.tools.gdelt.rows import (
@@ -117,18 +117,19 @@ WITH read AS (
     SELECT *, split_part(filename, '/', -2) AS day
     FROM (
         FROM read_parquet($segments, filename = true, union_by_name = true)
-        UNION ALL BY NAME SELECT NULL::VARCHAR[] AS cites WHERE false
+        UNION ALL BY NAME SELECT NULL::VARCHAR[] AS cites, NULL::VARCHAR AS licence WHERE false
     )
 )
 SELECT page_of(url) AS page, day, url, title, snippet, crawled_at, stated_at, language, file, line,
-       feed = $facts AS fact, coalesce(cites, []) AS cites,
+       greatest(coalesce(list_position($sources, feed), 1), 1) - 1 AS source,
+       coalesce(cites, []) AS cites, coalesce(licence, '') AS licence,
        if(day BETWEEN $first AND $last, coalesce(entities, []), []) AS entities,
        if(day BETWEEN $first AND $last, [one FOR one IN themes IF one IN $themes], []) AS themes
 FROM read
 """
 # The best row of a page, completed by values that only other rows have. `worth` orders a page's
 # rows.
-_JOINED = """
+_JOINED = f"""
 WITH shared AS (
     SELECT page FROM rows GROUP BY page HAVING count(*) > 1
 ),
@@ -137,6 +138,7 @@ ordered AS (
            len(entities) > 0 AS named, file, line,
            (((stated_at IS NULL)::HUGEINT * 2 + (NOT described)::HUGEINT) * 2
             + (NOT named)::HUGEINT << 100) + (crawled_at::HUGEINT << 60)
+           + ((language = '{UNKNOWN_LANGUAGE}')::HUGEINT << 59)
            + (file::HUGEINT << 32) + line AS worth
     FROM rows SEMI JOIN shared USING (page)
 ),
@@ -151,13 +153,14 @@ completed AS (
     SELECT told.page, told.day, best.url, best.title, coalesce(describing.snippet, '') AS snippet,
            told.crawled_at, best.stated_at, best.language,
            coalesce(naming.entities, []) AS entities, coalesce(naming.themes, []) AS themes,
-           best.fact, best.cites,
-           {'file': best.file, 'line': best.line} AS origin,
-           [{'file': describing.file, 'line': describing.line},
-            {'file': naming.file, 'line': naming.line},
-            {'file': earliest.file, 'line': earliest.line}] AS others
+           best.source, best.cites, best.licence,
+           {{'file': best.file, 'line': best.line}} AS origin,
+           [{{'file': describing.file, 'line': describing.line}},
+            {{'file': naming.file, 'line': naming.line}},
+            {{'file': earliest.file, 'line': earliest.line}}] AS others
     FROM told JOIN rows best ON best.rowid = told.best
-    LEFT JOIN rows describing ON describing.rowid = told.describing
+    LEFT JOIN rows describing
+           ON describing.rowid = told.describing AND describing.source = best.source
     LEFT JOIN rows naming ON naming.rowid = told.naming
     JOIN rows earliest ON earliest.rowid = told.earliest
 ),
@@ -168,7 +171,7 @@ joined AS (
            ] AS origins
     FROM completed
     UNION ALL BY NAME
-    SELECT * EXCLUDE (file, line), [{'file': file, 'line': line}] AS origins
+    SELECT * EXCLUDE (file, line), [{{'file': file, 'line': line}}] AS origins
     FROM rows ANTI JOIN shared USING (page)
 ),
 """
@@ -176,7 +179,7 @@ _PAGES = f"""
 CREATE TABLE unnumbered AS
 {_JOINED}
 stated AS (
-    SELECT *, site_of(url) AS site, if(fact, title, headline(title)) AS headline,
+    SELECT *, site_of(url) AS site, if(source > 0, title, headline(title)) AS headline,
            CASE WHEN stated_at BETWEEN {int(OLDEST.timestamp())}
                                    AND crawled_at + {int(CLOCK_SKEW.total_seconds())}
                 THEN least(stated_at, crawled_at) END AS exact
@@ -191,12 +194,13 @@ spoken AS (
     FROM dated
 )
 SELECT page, site, url, title, headline, snippet, entities,
-       themes, origins, fact, cites, checked AS language,
+       themes, origins, source, cites, licence, checked AS language,
        day BETWEEN $first AND $last AND page NOT IN (FROM known) AS own,
        coalesce(exact, by_url, crawled_at) AS published,
        CASE WHEN exact IS NOT NULL THEN {EXACT} WHEN by_url IS NOT NULL THEN {BY_URL}
             ELSE {BY_CRAWL} END::UTINYINT AS precision,
-       CASE WHEN checked = '{UNKNOWN_LANGUAGE}' THEN 'unknown_language'
+       CASE WHEN spoken.language = '{UNKNOWN_LANGUAGE}' THEN 'no_language'
+            WHEN checked = '{UNKNOWN_LANGUAGE}' THEN 'unknown_language'
             WHEN NOT list_contains($languages, checked) THEN 'other_language'
             WHEN names_a_site(url) THEN 'front_page'
             ELSE screened(checked, title, snippet,
@@ -226,7 +230,10 @@ def make_pages(
     """
     span = {"first": first, "last": last}
     themes = list(THEMES.values())
-    database.execute(_ROWS, {"segments": list(segments), "themes": themes, "facts": FEED, **span})
+    database.execute(
+        _ROWS,
+        {"segments": list(segments), "themes": themes, "sources": list(SOURCES), **span},
+    )
     counted = database.execute("SELECT count(*) FROM rows WHERE day BETWEEN $first AND $last", span)
     ((rows,),) = counted.fetchall()
     database.execute("DELETE FROM rows WHERE file IN (SELECT unnest(?::INTEGER[]))", [outdated])

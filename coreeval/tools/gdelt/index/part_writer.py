@@ -71,7 +71,7 @@ KIND_BITS = 4
 """The bits of the type: a mention is sorted as name, article, whether GKG names it, and type in one
 number."""
 _ARTICLES = """
-SELECT published::BIGINT AS published, precision, prior, page, fact::UTINYINT AS source,
+SELECT published::BIGINT AS published, precision, prior, page, source::UTINYINT AS source,
        (ascii(language) * 256 + ascii(language[2:]))::USMALLINT AS language,
        telling > $tellings AS told_often,
        CASE WHEN story IS NULL THEN 0 ELSE greatest(story >> 32, 1) END::UINTEGER AS story,
@@ -138,7 +138,7 @@ SELECT json_array(lower(printf('%016x', items.page)), url, site, title, snippet,
                   items.precision,
                   CASE WHEN story IS NULL THEN '' ELSE lower(printf('%016x', story)) END,
                   [[one.name, one.type] FOR one IN entities], coalesce(origin, ''),
-                  pages.fact::UTINYINT, cites, pages.language)::VARCHAR
+                  pages.source::UTINYINT, cites, pages.language, licence)::VARCHAR
 FROM items JOIN pages USING (n) LEFT JOIN named USING (n) ORDER BY article
 """
 

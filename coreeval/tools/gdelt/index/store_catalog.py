@@ -8,6 +8,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -265,6 +266,14 @@ def list_parts(database: sqlite3.Connection) -> list[StorePart]:
              precision={int(key): count for key, count in json.loads(precision).items()})
         for number, first, last, fingerprint, rows, articles, dropped, stories, precision in listed
     ]  # fmt: skip
+
+
+def count_left_out(database: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of articles that are not searchable, by reason."""
+    found = Counter[str]()
+    for part in list_parts(database):
+        found.update(part.dropped)
+    return dict(sorted(found.items()))
 
 
 def replace_parts(

@@ -161,7 +161,8 @@ FROM moved JOIN headed USING (leader) WHERE dropped IS NULL
 _ITEMS = """
 CREATE TABLE items AS
 WITH kept AS (
-    SELECT n, page, site, fact, language, fact OR snippet <> '' AS described, asks(title) AS asks,
+    SELECT n, page, site, source, language, source > 0 OR snippet <> '' AS described,
+           asks(title) AS asks,
            told.story,
            coalesce(told.published, pages.published) AS published,
            coalesce(told.precision, pages.precision) AS precision,
@@ -176,7 +177,7 @@ weighed AS (
            AS quality
     FROM kept
 )
-SELECT n, page, published, precision, story, fact, language,
+SELECT n, page, published, precision, story, source, language,
        CASE WHEN story IS NULL THEN 1
             ELSE row_number() OVER (PARTITION BY story ORDER BY precision, quality DESC, page)
        END AS telling,

@@ -49,7 +49,7 @@ def find_hole(moment: datetime, feed: str) -> Hole | None:
 
 
 Feed = Literal[
-    "gkg", "gkg_translated", "gal", "events", "mentions", "artlist", "current_events"
+    "gkg", "gkg_translated", "gal", "events", "mentions", "artlist", "current_events", "file"
 ]  # fmt: skip
 Suffixes = tuple[str, ...]
 GAL_MINUTES = 8

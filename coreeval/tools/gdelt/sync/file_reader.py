@@ -261,9 +261,9 @@ def _read_rows(reading: Reading, feed: Feed) -> None:
         reading.articles = list(read_gal(groups, tally))
         stamp = stamp_in_name(offer.name)
         reading.batches = {int(stamp.timestamp()) // BATCH_S * BATCH_S} if stamp else set()
-    elif feed == "current_events":
+    elif feed in ("current_events", "file"):
         reading.articles = list(read_facts(groups, tally))
-        reading.batches = _crawl_batches(reading.articles)
+        reading.batches = _crawl_batches(reading.articles) if feed == "current_events" else set()
     else:
         reading.articles = list(read_gkg(groups, tally, feed))
         reading.batches = _crawl_batches(reading.articles)

@@ -29,7 +29,6 @@ from coreeval.tools.gdelt.sync.reader_processes import ReaderProcesses
 from coreeval.tools.gdelt.sync.segment_rows import ARTICLES, SIGNALS
 from coreeval.tools.gdelt.sync.store_ledger import (
     BatchRow,
-    BatchState,
     FileRow,
     FileState,
     LedgerEntry,
@@ -299,7 +298,7 @@ def _file_state(reading: Reading) -> FileState:
 
 
 def _batches_of_file(row: FileRow, found: Iterable[int]) -> list[BatchRow]:
-    """Return the batches of a file from a folder; complete if it is a copy of GDELT's."""
-    whole = row.state == "read" and is_copy(row.name, row.feed)
-    state: BatchState = "read" if whole else "part"
-    return [BatchRow(row.feed, batch, state, row.read_at) for batch in sorted(found)]
+    """Return the batch that a file from a folder is a copy of, or the batches of its rows."""
+    if row.batch is not None and row.state == "read" and is_copy(row.name, row.feed):
+        return [BatchRow(row.feed, row.batch, "read", row.read_at)]
+    return [BatchRow(row.feed, batch, "part", row.read_at) for batch in sorted(found)]

@@ -31,11 +31,12 @@ ARTICLES = pa.schema(
         ("themes", pa.list_(pa.string())),
         ("words", pa.int32()),
         ("cites", pa.list_(pa.string())),
+        ("licence", pa.string()),
     ]
 )
 """The columns of articles as in the files: not yet dated, merged or screened. Times are epoch
 seconds. `cites` has the addresses of the news that a fact cites; segments from before facts were
-read lack it."""
+read lack it. `licence` is stated only by news of the user's own; older segments lack it."""
 SIGNALS = pa.schema(
     [
         ("url", pa.string()),
@@ -61,6 +62,7 @@ def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arro
         "words": [None] * rows,
         "file": [0] * rows,
         "cites": [[]] * rows,
+        "licence": [""] * rows,
     }
     filled = {**empty, **columns}
     return pa.table(

@@ -61,10 +61,11 @@ def test_what_is_not_offered_is_counted_and_still_tells_a_story(tmp_path: Path) 
         row("https://c.example/x", title="Protesta contro la violenza di Israele su"),
         row("https://d.example/"),
         row("https://e.example/x", title="Too short"),
+        row("https://f.example/x", language="und"),
     )
     assert list(found) == ["https://a.example/x"]
     assert stats.dropped == {
-        "front_page": 1, "other_language": 1, "short": 1, "unknown_language": 1,
+        "front_page": 1, "no_language": 1, "other_language": 1, "short": 1, "unknown_language": 1,
     }  # fmt: skip
     assert (stats.articles, stats.duplicates) == (1, 1)
 

@@ -88,10 +88,16 @@ def test_a_line_is_a_row() -> None:
         ({"text": ["a list"]}, "untitled"),
         ({"date": "10 June"}, "no_date"),
         ({"date": "1889-06-10", "url": ""}, "no_date"),
+        ({"url": "ftp:/nowhere", "sources": []}, "no_url"),
         ({"date": 20260610}, "no_date"),
-        ({"url": "https://news.example/2026/06/10"}, "layout"),
+        ({"url": "https://en.wikipedia.org/wiki/Portal:Current_events/2026_June_11"}, "layout"),
         ({"date": "2026-06-11"}, "layout"),
         ({"licence": "All rights reserved"}, "licence"),
+        ({"url": "https://news.example/a", "licence": ["All rights reserved"]}, "licence"),
+        ({"url": "https://news.example/a", "license": "CC BY-ND 4.0"}, "licence"),
+        ({"url": "", "sources": ["no address", {}, 1]}, "no_url"),
+        ({"url": "https://news.example/a", "date": "soon"}, "no_date"),
+        ({"url": "https://news.example/a", "text": " "}, "untitled"),
     ],
 )
 def test_lines_that_are_refused(changed: dict[str, object], reason: str) -> None:
@@ -138,6 +144,79 @@ def test_hidden_characters_and_markup_go() -> None:
 def test_what_a_template_left_goes() -> None:
     (row,), _ = read(fact_line("A '\"`UNIQ--templatestyles-00000004-QINU`\"'Mw 5.6 earthquake."))
     assert row["title"] == "A Mw 5.6 earthquake."
+
+
+# -- news of the user's own -----------------------------------------------------------------------
+
+OWN = "https://news.example/2026/06/10/chile"
+
+
+@pytest.mark.parametrize("sources", [[OWN], [{"url": OWN, "name": "AP"}]])
+def test_a_fact_without_its_page_is_not_of_wikipedia(tmp_path: Path, sources: list[object]) -> None:
+    line = {"date": "2026-06-10", "text": TEXT, "sources": sources, "lang": "en"}
+    (tmp_path / "mine.jsonl").write_text(json.dumps(line))
+    synced(tmp_path / "store", tmp_path / "mine.jsonl")
+    (item,) = found(tmp_path / "store", "Chile")
+    assert item.url.startswith(f"{OWN}#fact-") and item.domain == "news.example"
+    assert (item.source, item.licence, item.published_precision) == ("file", "", "exact")
+    assert item.title == TEXT and item.depth == "description"
+    assert found(tmp_path / "store", "Chile", "file") == (item,)
+    assert found(tmp_path / "store", "Chile", "current_events") == ()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://wiki.example/wiki/Portal:Current_events/2026_June_10",
+        "https://en.wikipedia.org/wiki/Chile",
+        "https://en.wikipedia.org.example/wiki/Portal:Current_events/2026_June_10",
+    ],
+)
+def test_another_address_is_not_the_portal(url: str) -> None:
+    (row,), _ = read(fact_line(url=url, licence="CC0"))
+    assert (row["feed"], row["licence"]) == ("file", "CC0")
+
+
+def test_own_articles_have_a_title_and_their_licence(tmp_path: Path) -> None:
+    def line(number: int, title: str, **more: str) -> str:
+        told = {"date": "2026-06-10T08:30:00Z", "url": OWN + str(number), "text": TEXT}
+        return json.dumps(told | {"title": title} | more)
+
+    lines = (
+        line(1, "Chile elects a new senate today", language="en", licence="CC BY 4.0"),
+        line(2, "Chile counts its votes again"),
+        line(3, "Snow closes mountain roads in Chile", language="English"),
+    )
+    (tmp_path / "mine.jsonl").write_text("\n".join(lines))
+    store = tmp_path / "store"
+    synced(store, tmp_path / "mine.jsonl")
+    first, third = sorted(found(store, "Chile"), key=lambda item: item.url)
+    assert (first.url, first.licence, first.snippet) == (f"{OWN}1", "CC BY 4.0", TEXT)
+    assert f"{first.published_at:%H:%M}" == "08:30"
+    assert (third.url, third.licence) == (f"{OWN}3", "")
+    with LocalKnowledge(store, news=store, min_precision="url") as news:
+        assert news.stats().dropped == {"no_language": 1}
+
+
+def test_a_corrected_line_replaces_the_one_without_a_language(tmp_path: Path) -> None:
+    told = {"date": "2026-06-10", "url": OWN, "text": TEXT}
+    for name, more in (("first", {}), ("second", {"lang": "en"})):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(told | more))
+        synced(tmp_path / "store", tmp_path / f"{name}.jsonl")
+    assert len(found(tmp_path / "store", "Chile")) == 1
+
+
+def test_own_text_does_not_describe_an_article_of_gdelt(tmp_path: Path) -> None:
+    title, folder = "Chile elects a new senate today", tmp_path / "news"
+    folder.mkdir()
+    (folder / "a.gal.json").write_text(gal_line(title, OWN, "2026-06-10T08:00:00Z"))
+    own = {"date": "2026-06-10T09:00:00Z", "url": OWN, "title": title, "text": TEXT, "lang": "en"}
+    (folder / "b.jsonl").write_text(json.dumps(own | {"licence": "CC BY 4.0"}))
+    synced(tmp_path / "store", folder)
+    (item,) = found(tmp_path / "store", "Chile")
+    assert (item.source, item.licence, item.snippet) in (
+        ("file", "CC BY 4.0", TEXT), ("gdelt", "", ""),
+    )  # fmt: skip
 
 
 # -- pages ----------------------------------------------------------------------------------------
