@@ -338,7 +338,8 @@ class Config(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     """The name under which runs are kept: letters, digits, `.`, `_` and `-`."""
     task: str
-    """A built-in task (`emotion`, `irony`, `stance`, `mrpc`, `rte`), or a path that ends in `.yaml`
+    """A built-in task (`multiple_choice`, `reading_comprehension`, `question_answering`,
+    `summarization`, `emotion`, `irony`, `stance`, `mrpc`, `rte`), or a path that ends in `.yaml`
     (docs/tasks.md)."""
     dataset: DatasetConfig
     """The benchmark."""
