@@ -131,7 +131,10 @@ def _words(document: Document, run: Path) -> Iterator[str]:
             yield from (f"  {one_line(one.target)}: {one_line(one.reason)}" for one in found)
     cost = document["cost"]
     usd = describe_price(cost["billed_usd"])
-    yield f"calls of the run so far: {cost['billed_calls']} billed {usd}"
+    yield (
+        f"calls of the run so far: {cost['billed_calls']} billed {usd}, {cost['cached_calls']} "
+        "answered from the store or recorded"
+    )
     yield f"report:  {brief(run / 'report.html')}"
 
 
