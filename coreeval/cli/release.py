@@ -151,6 +151,8 @@ def quality_lines(shift: float | None, bound: float | None, updated: int) -> Ite
         NOT_MEASURED if shift is None else f"shifted by {shift:.3f} on a scale from 0 to 1"
     )
     noise = nothing or (NOT_MEASURED if bound is None else f"at most {bound:.3f}")
+    if bound is not None and bound >= 1:
+        noise = nothing or "no bound: too few judgements, or too many that disagree"
     yield f"  {'label balance':<14}{balance}"
     yield f"  {'label noise':<14}{noise} (coreeval docs releases)"
 
