@@ -274,7 +274,7 @@ def _benchmark(setup: Setup, rows: Counter[str]) -> list[str]:
         if bad <= SHOWN:
             where = f"{Path(row.file).name} line {row.line}"
             shown.append(f"bad row: {where}: {one_line(row.reason)}")
-    more = [f"and {bad - SHOWN} more bad rows"] if bad > SHOWN else []
+    more = [f"and {format_quantity(bad - SHOWN, 'more bad row')}"] if bad > SHOWN else []
     rows.update(good=good, bad=bad)
     remark = counts_note(setup.config.dataset, good + bad)
     counts = f"{good} sample{'s' * (good != 1)}, {bad} bad row{'s' * (bad != 1)}"

@@ -1,7 +1,7 @@
 """`coreeval evaluate`: asks targets about the arms of a finished run."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 

@@ -129,7 +129,7 @@ def guess_items(path: Path, *, answer: str | None = None) -> ItemGuess | None:
 def _fit_task(
     path: Path, name: str, ours: Mapping[str, str], present: Sequence[str], rows: int
 ) -> ItemGuess | None:
-    """Return the guess of a task whose columns are these, by our names; None if some are missing."""
+    """Return the guess of a task with these columns by our names; None if some are missing."""
     columns = {each: column for each, column in ours.items() if each != column}
     data = DatasetConfig(format=path.suffix.lower()[1:], path=str(path), columns=columns)
     try:

@@ -303,7 +303,9 @@ def judge_measures(measures: Sequence[Measure]) -> tuple[Verdict, tuple[str, ...
 def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
     every = list(dict.fromkeys(_name(each) for each in measures))
     left = len(every) - NAMED
-    names = "; ".join([*every[:NAMED], *([f"and {format_quantity(left, 'more measure')}"] if left > 0 else [])])
+    names = "; ".join(
+        [*every[:NAMED], *([f"and {format_quantity(left, 'more measure')}"] if left > 0 else [])]
+    )
     n = max(each.score.n for each in measures)
     judged = "this measure" if len(every) == 1 else "these measures"
     if needed is None and n >= FEWEST:

@@ -117,7 +117,7 @@ def _explain_shift(manifest: ReleaseManifest, limit: Limit) -> str:
 
 def _chance_of_shift(before: Counter[str], texts: int, shift: float) -> float:
     """Return how often as many samples drawn at random have a shift of this size or more."""
-    chance, names = random.Random(0), list(before)  # noqa: S311 - no secret
+    chance, names = random.Random(0), list(before)
     sizes = [before[name] for name in names]
     drawn = (Counter(chance.sample(names, texts, counts=sizes)) for _ in range(_DRAWS))
     shifts = (measure_balance_shift(before, each) or 0.0 for each in drawn)

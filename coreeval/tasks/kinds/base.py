@@ -158,6 +158,7 @@ def match_names(present: Sequence[str], common: Mapping[str, Sequence[str]]) -> 
 
 
 def fold_column(name: str) -> str:
+    """Return the name of a column in lower case and without `_`, `-` and spaces."""
     return "".join(letter for letter in name.casefold() if letter not in "_- ")
 
 
