@@ -116,7 +116,7 @@ def _parse_parent(said: str) -> "Parent":
 
 
 def _words(made: "Release") -> Iterator[str]:
-    from coreeval.releases.release_document import describe_comparability
+    from coreeval.releases.release_document import count_other_samples, describe_comparability
 
     manifest, found = made.manifest, made.manifest.quality
     follows = f"based on {manifest.parent.version}" if manifest.parent else "the first release"
@@ -131,6 +131,13 @@ def _words(made: "Release") -> Iterator[str]:
         f"{samples.added} new, {samples.changed} changed, {samples.kept} kept, {samples.removed} "
         "removed"
     )
+    if other := count_other_samples(made):
+        yield (
+            f"  {'other samples':<14}{other['missing']} of the "
+            f"{format_quantity(other['parent'], 'sample')} of the release before are missing, "
+            f"{other['new']} are new; if this is not meant, refresh the"
+        )
+        yield f"  {'':<14}same samples, or start a series of its own with --parent none"
     if manifest.still_stale:
         stale = (
             f"{format_quantity(manifest.still_stale, 'sample')} without sufficiently recent news"

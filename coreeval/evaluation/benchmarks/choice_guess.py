@@ -78,7 +78,7 @@ def find_choice_columns(
 
 
 def find_option_columns(present: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that each hold an option, such as `opt_a`, `opt_b`: two or more, or none."""
+    """Return the columns that each hold an option, such as `opt_a`, `opt_b`; none if only one."""
     folded = {fold_column(name): name for name in reversed(present)}
     numbers = [[str(number) for number in range(start, 27)] for start in (0, 1)]
     for prefix in _PREFIXES:
