@@ -171,7 +171,7 @@ def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
     assert heading.startswith("scores:  accuracy with its 95 % interval")
     assert line.count("1.000 (") == 2 and "original 1.000, updated 1.000, diff" in paired
     answers = dict.fromkeys(("refused", "unparsed", "truncated"), 0)
-    arms = [{**each, "answers": answers} for each in (pair["first"], pair["second"])]
+    arms = [{**each, "accuracy": right, "answers": answers} for each in sides]
     target = {"target": "x", "all_samples": {"arms": arms, "comparisons": [pair]}}
     heads, first, _, _, change = [*_target_lines(target, "choice")][2:]
     assert "accuracy" in heads and "1.000" in first and "+0.000" in change

@@ -27,7 +27,8 @@ from coreeval.evaluation.benchmarks.tables import (
     read_tab_records,
 )
 from coreeval.tasks import load_task
-from coreeval.tasks.kinds import ANSWERS, kind_of
+from coreeval.tasks.kinds import kind_of
+from coreeval.tasks.kinds.answer import ANSWERS
 from coreeval.tasks.kinds.base import QUESTION, match_names
 from coreeval.tasks.label_finder import parse_label_number
 from coreeval.tools.formatting import format_quantity, list_first
