@@ -5,8 +5,8 @@ import re
 OUTCOMES: dict[str, str] = {
     "accepted": "rewritten with recent facts, checked and judged",
     "rejected_facts": "the news did not support the whole text",
-    "rejected_label": "the new text no longer had its label",
-    "rejected_form": "wrong length, too close to its sources, or a word that must stay was lost",
+    "rejected_label": "the new text no longer had its label, or its answer or options were wrong",
+    "rejected_form": "a check of its form failed: length, copied or lost words, a tell-tale option",
     "label_unrecoverable": "a blind judge gave the original a different label",
     "unsafe": "too sensitive to rewrite",
     "no_knowledge": "no recent news fits",

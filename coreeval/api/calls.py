@@ -66,6 +66,7 @@ def count_calls(workspace: Path | str | None = None) -> CommandResult:
                 "payer": payer,
                 "calls": tally.calls,
                 "usd": tally.total_usd,
+                "unpriced": tally.unpriced,
                 "reserved_usd": reserved.get(payer, 0.0),
             }
             for payer, tally in sorted({**counted.by_payer, **idle}.items())

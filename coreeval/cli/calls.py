@@ -203,6 +203,8 @@ def _payer_line(one: Document) -> str:
     told = (
         f"{one_line(one['payer']) or UNKNOWN_PAYER}: {format_quantity(one['calls'], 'call')}, {usd}"
     )
+    if one["unpriced"] and one["usd"] is not None:
+        told += f" and {format_quantity(one['unpriced'], 'call')} at an unknown price"
     open_ = one["reserved_usd"]
     return f"{told}, {open_:.4f} USD for requests with an unknown outcome" if open_ else told
 

@@ -1,7 +1,7 @@
 """`coreeval evaluate`: asks targets about the arms of a finished run."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -120,9 +120,9 @@ def _words(document: Document, run: Path) -> Iterator[str]:
         yield f"resume:  {command('resume', run)}"
         return
     yield from comparability_lines(document["comparability"])
-    columns = _list_columns(document["arms"].get("kind", "labels"))
+    kind = document["arms"].get("kind", "labels")
     for target in document["arms"]["targets"]:
-        yield from _target_lines(target, columns)
+        yield from _target_lines(target, kind)
     yield from _order_lines(document["arms"]["ranking"])
     for name, summarize in SUMMARIES.items():
         if document[name] and (lines := list(summarize(document[name]))):
@@ -131,24 +131,29 @@ def _words(document: Document, run: Path) -> Iterator[str]:
             yield from (f"  {one_line(one.target)}: {one_line(one.reason)}" for one in found)
     cost = document["cost"]
     usd = describe_price(cost["billed_usd"])
-    yield f"calls of the run so far: {cost['billed_calls']} billed {usd}"
+    yield (
+        f"calls of the run so far: {cost['billed_calls']} billed {usd}, {cost['cached_calls']} "
+        "answered from the store or recorded"
+    )
     yield f"report:  {brief(run / 'report.html')}"
 
 
-def _target_lines(target: Document, columns: Sequence[Column]) -> Iterator[str]:
-    scores = target["all_samples"]
+def _target_lines(target: Document, kind: TaskKind) -> Iterator[str]:
+    from coreeval.evaluation.grading import SCORING  # not needed for --help, and loads the stores
+
+    columns, score, scores = _list_columns(kind), SCORING[kind].headline, target["all_samples"]
     yield ""
     yield target["target"]
     arms = [
-        (arm["arm"], *_figures(arm["macro_f1"]), *(arm["answers"][kind] for kind in _BAD_ANSWERS))
+        (arm["arm"], *_figures(arm[score]), *(arm["answers"][each] for each in _BAD_ANSWERS))
         for arm in scores["arms"]
     ]
     yield from text_lines(Table(columns, arms), "  ")
-    if not any(arm["macro_f1"]["n"] for arm in scores["arms"]):
+    if not any(arm[score]["n"] for arm in scores["arms"]):
         yield "  the target refused every question, so there is nothing to score"
     pairs = [
         (f"{pair['first']['arm']} -> {pair['second']['arm']}",
-         *_figures(pair["macro_f1_difference"], sign="+"))
+         *_figures(pair[f"{score}_difference"], sign="+"))
         for pair in scores["comparisons"]
     ]  # fmt: skip
     if pairs:
@@ -172,9 +177,9 @@ _BAD_ANSWERS = ("refused", "unparsed", "truncated")
 
 def _list_columns(kind: TaskKind) -> tuple[Column, ...]:
     """Return the columns of the table of arms, with the score's name for the kind of task."""
-    from coreeval.evaluation.grading import SCORING  # not needed for --help, and loads the stores
+    from coreeval.evaluation.grading import SCORING
 
-    name = SCORING[kind].score.name
+    name = SCORING[kind].headline_name
     return (texts("arm", 22), numbers(name, 9), intervals(18), numbers("n", 7),
             *(numbers(kind, 11) for kind in _BAD_ANSWERS))  # fmt: skip
 

@@ -18,7 +18,7 @@ from coreeval.cli.completion import complete_providers
 from coreeval.cli.output import AsJson, brief, command, one_line, show
 from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.tools.clock import utc_now
-from coreeval.tools.formatting import format_quantity
+from coreeval.tools.formatting import format_quantity, list_first
 
 if TYPE_CHECKING:
     from coreeval.config import ModelConfig
@@ -31,8 +31,12 @@ GENERAL_NAMES = ("", "label", "labels", "class", "category", "gold", "target")
 FIRST_DAYS = 30
 """The number of days in the first news window."""
 _OWN_TARGET = '    - {model: "offline:classifier"}'
+_LEAN = {
+    "run: {": "# lean: fewer calls, with prompts that are written for items like these\n"
+    "run: {pipeline: lean, concurrency: 32, max_attempts: 3, seed: 7, on_reject: drop}"
+}
 MOST_SHOWN = 6
-"""The most labels listed on the terminal."""
+"""The most labels or unused columns listed on the terminal."""
 
 
 def init(
@@ -82,9 +86,9 @@ def init(
     if base_url and model is None:
         raise UsageError("--base-url needs --model PROVIDER:NAME", where="coreeval init")
     lines, told, task = dict[str, str](), list[str](), None
-    items = _guess_items(data) if data and not (text or label or labels) else None
+    items = _guess_items(data, label) if data and not (text or labels) else None
     if data and items:
-        lines = _file_lines(data, items.format, items.columns, folder, task=items.task)
+        lines = _file_lines(data, items.format, items.columns, folder, task=items.task) | _LEAN
         told = list(_item_lines(data, items))
     elif data:
         found = _guess(data, text or (), label)
@@ -197,10 +201,10 @@ def _answers(base_url: str) -> bool:
 # -- a table of one's own -------------------------------------------------------------------------
 
 
-def _guess_items(data: Path) -> "ItemGuess | None":
+def _guess_items(data: Path, label: str | None) -> "ItemGuess | None":
     from coreeval.evaluation.benchmarks.table_guess import guess_items
 
-    return guess_items(data)
+    return guess_items(data, answer=label)
 
 
 def _guess(data: Path, texts: Sequence[str], label: str | None) -> "TableGuess":
@@ -359,13 +363,21 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     yield f"{brief(data)}: {format_quantity(found.rows, 'row')}{left_out}"
     yield f"  text:   {', '.join(map(one_line, found.texts))}"
     yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
+    yield from _unused_lines(found.unused)
     yield "  if a column is wrong, delete both files and use --text COLUMN and --label COLUMN"
 
 
 def _item_lines(data: Path, found: "ItemGuess") -> Iterator[str]:
     yield f"{brief(data)}: {format_quantity(found.rows, 'row')}"
     yield f"  task:   {found.task}, from the columns {', '.join(map(one_line, found.read))}"
-    yield "  if the file has a label column, delete the config and use --label COLUMN"
+    yield from _unused_lines(found.unused)
+    yield "  if a column is wrong, correct dataset.columns in the config"
+    yield "  if the rows have labels, delete the config and use --text COLUMN and --label COLUMN"
+
+
+def _unused_lines(columns: Sequence[str]) -> Iterator[str]:
+    if columns:
+        yield f"  unused: {list_first([*map(one_line, columns)], MOST_SHOWN)}"
 
 
 # -- writing --------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def _parse_parent(said: str) -> "Parent":
 
 
 def _words(made: "Release") -> Iterator[str]:
-    from coreeval.releases.release_document import describe_comparability
+    from coreeval.releases.release_document import count_other_samples, describe_comparability
 
     manifest, found = made.manifest, made.manifest.quality
     follows = f"based on {manifest.parent.version}" if manifest.parent else "the first release"
@@ -131,6 +131,13 @@ def _words(made: "Release") -> Iterator[str]:
         f"{samples.added} new, {samples.changed} changed, {samples.kept} kept, {samples.removed} "
         "removed"
     )
+    if other := count_other_samples(made):
+        yield (
+            f"  {'other samples':<14}{other['missing']} of the "
+            f"{format_quantity(other['parent'], 'sample')} of the release before are missing, "
+            f"{other['new']} are new; if this is not meant, refresh the"
+        )
+        yield f"  {'':<14}same samples, or start a series of its own with --parent none"
     if manifest.still_stale:
         stale = (
             f"{format_quantity(manifest.still_stale, 'sample')} without sufficiently recent news"
@@ -151,6 +158,8 @@ def quality_lines(shift: float | None, bound: float | None, updated: int) -> Ite
         NOT_MEASURED if shift is None else f"shifted by {shift:.3f} on a scale from 0 to 1"
     )
     noise = nothing or (NOT_MEASURED if bound is None else f"at most {bound:.3f}")
+    if bound is not None and bound >= 1:
+        noise = nothing or "no bound: too few judgements, or too many that disagree"
     yield f"  {'label balance':<14}{balance}"
     yield f"  {'label noise':<14}{noise} (coreeval docs releases)"
 

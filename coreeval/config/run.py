@@ -5,9 +5,10 @@
 
 import re
 from collections.abc import Callable
+from string import ascii_uppercase
 from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from coreeval.config.base import MOST, Count, Section, SplitName
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
@@ -76,6 +77,19 @@ class DatasetConfig(Section):
     """The terms on which the texts may be redistributed; they decide whether a release
     (docs/releases.md) contains the originals. You may change the licence after a run: `coreeval
     resume RUN` applies the change. None: the known licence of the format."""
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _check_columns(cls, columns: object) -> object:
+        given = columns.items() if isinstance(columns, dict) else ()
+        for name, column in given:
+            if isinstance(column, list):
+                each = ", ".join(
+                    f"{letter}: {one}" for letter, one in zip(ascii_uppercase, column, strict=False)
+                )
+                way = f"; map each option: {{{each}}}" if name == "choices" else ""
+                raise ValueError(f"{name} is a list, but a name stands for one column{way}")
+        return columns
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -338,7 +352,8 @@ class Config(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     """The name under which runs are kept: letters, digits, `.`, `_` and `-`."""
     task: str
-    """A built-in task (`emotion`, `irony`, `stance`, `mrpc`, `rte`), or a path that ends in `.yaml`
+    """A built-in task (`multiple_choice`, `reading_comprehension`, `question_answering`,
+    `summarization`, `emotion`, `irony`, `stance`, `mrpc`, `rte`), or a path that ends in `.yaml`
     (docs/tasks.md)."""
     dataset: DatasetConfig
     """The benchmark."""

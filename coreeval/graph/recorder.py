@@ -16,6 +16,7 @@ from coreeval.models.running_steps import track_step
 from coreeval.models.sample_cost import count_step_cost
 from coreeval.schema import Result, TrainEnd, Verdict
 from coreeval.tools.clock import Clock
+from coreeval.tools.stores.call_records import is_recorded
 from coreeval.tools.stores.heartbeat import Wait
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, StepRecord
@@ -167,10 +168,12 @@ def build_call_row(call: CallRef, payer: str, before: RunStore | None = None) ->
     """Return a call in the form that the run store keeps.
 
     A call found in the call store was paid by this run if it was sent for this run: before a kill,
-    or for another sample. If an earlier pass has the call, it was paid there.
+    or for another sample. If an earlier pass has the call, it was paid there. Recorded answers
+    were paid when they were recorded.
     """
-    found = call.cached and (
-        call.paid_by != payer or (before is not None and before.history.has_call(call.key))
+    found = is_recorded(call.model) or (
+        call.cached
+        and (call.paid_by != payer or (before is not None and before.history.has_call(call.key)))
     )
     return CallRow(
         key=call.key,

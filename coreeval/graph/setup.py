@@ -122,6 +122,8 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
         name = player.prompt_name(task)
         both = ROLES_OF_PROMPT[name]
         models = [config.models.for_role(one) for one in both]
+        if all(model.is_rule_based for model in models) and not item_kind(task).plain_text:
+            continue  # rules cannot play these roles at all, which `_check_rules_fit` says
         asked = {repr(model) for model in models if model.provider != "replay"}
         if not all(model.is_asked for model in models) or len(asked) > 1:
             raise ConfigError(

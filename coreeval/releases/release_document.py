@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from coreeval.releases.release import Release
+from coreeval.releases.release import Release, read_release
+from coreeval.releases.verify import find_parent_folder
 
 
 def build_release_document(made: Release) -> dict[str, Any]:
@@ -16,7 +17,25 @@ def build_release_document(made: Release) -> dict[str, Any]:
         **{key: manifest[key] for key in (*keys, *more)},
         "comparability": describe_comparability(made),
         "offline_roles": manifest["ruled"],
+        "other_samples": count_other_samples(made),
     }
+
+
+def count_other_samples(made: Release) -> dict[str, int] | None:
+    """Return how many samples of the parent are missing, and how many are new.
+
+    Return None if both have the same samples, or if there is no parent.
+
+    Raises:
+        ReleaseError: a table of samples cannot be read.
+    """
+    parent = made.manifest.parent
+    place = find_parent_folder(made.path, parent) if parent else None
+    if place is None:
+        return None
+    before, after = ({row.id for row in each.samples()} for each in (read_release(place), made))
+    found = {"parent": len(before), "missing": len(before - after), "new": len(after - before)}
+    return found if found["missing"] or found["new"] else None
 
 
 def describe_comparability(made: Release) -> dict[str, Any] | None:

@@ -192,7 +192,7 @@ def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
     """Return the versions of the verified ancestors, and what breaks the chain, if anything."""
     held = list[str]()
     while parent := release.manifest.parent:
-        place = _place(release.path, parent)
+        place = find_parent_folder(release.path, parent)
         if place is None:
             where = parent.path or parent.version
             message = f"the parent {parent.version} of {release.manifest.version} is missing"
@@ -210,7 +210,7 @@ def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
     return held, None
 
 
-def _place(child: Path, parent: ParentRelease) -> Path | None:
+def find_parent_folder(child: Path, parent: ParentRelease) -> Path | None:
     """Return the directory of a parent: its recorded path, otherwise one next to its child."""
     places = [(child.resolve() / parent.path).resolve()] if parent.path else []
     places.append(child.resolve().parent / parent.version)

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -123,6 +124,7 @@ def test_the_words_say_the_same(shell: Shell, folder: Path) -> None:
     assert said.startswith(f".coreeval/calls.db: {count(folder)} calls, ")
     assert "openai:judge  label_judge" in said and "unknown" in said
     assert "paid by trial/" in said and "damaged" not in said
+    assert re.search(r"paid by trial/\S+ \d+ calls, 0\.\d{4} USD and \d+ calls at an unknown", said)
 
 
 def test_bad_answers_and_damaged_rows_are_told(shell: Shell, folder: Path) -> None:
@@ -130,9 +132,8 @@ def test_bad_answers_and_damaged_rows_are_told(shell: Shell, folder: Path) -> No
     change(folder, f"INSERT INTO reservations VALUES ('1', 'trial/x@y', 'k', 0.25, '{OLD}')")
     document = shell("calls", "stats", "--json").document
     assert (document["damaged"], document["calls"]) == (1, count(folder) - 1)
-    assert {"payer": "trial/x@y", "calls": 0, "usd": 0.0, "reserved_usd": 0.25} in document[
-        "payers"
-    ]
+    idle = {"payer": "trial/x@y", "calls": 0, "usd": 0.0, "unpriced": 0, "reserved_usd": 0.25}
+    assert idle in document["payers"]
     said = shell("calls", "stats").out
     assert "damaged rows in the call store: 1;" in said
     assert "0.2500 USD for requests with an unknown outcome" in said
@@ -165,6 +166,10 @@ def test_an_exported_run_can_be_repeated_without_its_models(shell: Shell, folder
     said = shell("refresh", config, "--limit", "2", "--run-dir", "again", "--json")
     before = json.loads((run / "manifest.json").read_text("utf-8"))
     assert said.document["counts"] == before["counts"]
+    assert said.document["cost"]["billed_calls"] == 0 < said.document["cost"]["cached_calls"]
+    stats = shell("calls", "stats", "--json").document
+    assert not any(one["payer"].startswith("again") for one in stats["payers"])
+    assert sum(one["calls"] for one in stats["payers"]) < stats["calls"]
 
 
 def test_only_what_a_run_used_is_exported(shell: Shell, folder: Path) -> None:

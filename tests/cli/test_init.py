@@ -9,9 +9,10 @@ import yaml
 
 from coreeval.cli.init import CONFIG, TASK
 from coreeval.config import load_config
-from coreeval.tasks import explain_task, find_label, load_task
+from coreeval.tasks import BUILT_IN, explain_task, find_label, load_task
 from tests.cli.kit import DEMO, Shell
 
+CONFIG_PAGE = Path(__file__).parents[2] / "docs" / "config.md"
 MODEL = ("--model", "openai:qwen3", "--base-url", "http://127.0.0.1:8000/v1")
 ROWS = [
     ("7", "So glad the ferry sails again! #happy", "joy"),
@@ -216,3 +217,86 @@ def test_a_table_of_items_gets_the_task_that_it_fits(
     checks = shell("validate", f"new/{CONFIG}", "--json").document["checks"]
     (read,) = (check for check in checks if check["name"] == "benchmark")
     assert read["found"][0] == "2 samples, 0 bad rows"
+    assert config.run.pipeline == "lean" and config.run.concurrency == 32
+
+
+MAPPED = {"question": "q", "A": "opt_a", "B": "opt_b", "C": "opt_c", "answer": "correct"}
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "columns"),
+    [
+        ("q,opt_a,opt_b,opt_c,correct", ("x,y,z,B", "v,y,z,A", "x,w,,a"), MAPPED),
+        ("q,opt_a,opt_b,opt_c,correct", ("x,y,z,y", "v,y,z,V", "x,w,,x"), MAPPED),
+        ("stem,ending0,ending1,label", ("x,y,1", "v,y,0"),
+         {"question": "stem", "A": "ending0", "B": "ending1", "answer": "label"}),
+        ("frage,Choice 1,Choice 2,richtig", ("x,y,A", "v,y,B"),
+         {"question": "frage", "A": "Choice 1", "B": "Choice 2", "answer": "richtig"}),
+        ("Question,a,b,answer", ("x,y,A", "v,y,B"),
+         {"question": "Question", "A": "a", "B": "b"}),
+    ],
+)  # fmt: skip
+def test_columns_of_options_make_a_task_of_choices(
+    shell: Shell, header: str, rows: tuple[str, ...], columns: dict[str, str]
+) -> None:
+    asked = (f"Which of them is number {n}?,{row}" for n, row in enumerate(rows))
+    shell.write("mine.csv", "\n".join([header, *asked]))
+    assert shell("init", "new", "--data", "mine.csv", *MODEL).code == 0
+    config = load_config(shell.folder / "new" / CONFIG)
+    assert config.task == "multiple_choice" and config.dataset.columns == columns
+    checks = shell("validate", f"new/{CONFIG}", "--json").document["checks"]
+    (read,) = (check for check in checks if check["name"] == "benchmark")
+    assert read["found"][0] == f"{len(rows)} samples, 0 bad rows"
+
+
+def test_the_column_of_the_right_option_is_named_if_several_may_be_it(shell: Shell) -> None:
+    rows = "\n".join(f"What is {n}?,x,y,z,{n % 3},{'ABC'[n % 2]}" for n in range(9))
+    shell.write("mine.csv", f"frage,opt_a,opt_b,opt_c,level,richtig\n{rows}\n")
+    refused = shell("init", "--data", "mine.csv")
+    assert refused.code == 2 and "may name the right one: level, richtig" in refused.err
+    assert "--label COLUMN" in refused.err
+    said = shell("init", "--data", "mine.csv", "--label", "richtig")
+    assert "task:   multiple_choice" in said.out and "unused: level" in said.out
+    assert load_config(shell.folder / CONFIG).dataset.columns["answer"] == "richtig"
+
+
+def test_answers_that_count_from_one_are_refused(shell: Shell) -> None:
+    shell.write("mine.csv", "sentence,option1,option2,answer\nOne _,x,y,1\nTwo _,x,y,2\n")
+    refused = shell("init", "--data", "mine.csv")
+    assert refused.code == 2 and "'answer' counts the options from 1" in refused.err
+    assert "write the letter of the right option (A to B)" in refused.err
+
+
+def test_a_task_of_labels_says_which_columns_it_leaves_out(shell: Shell) -> None:
+    rows = "\n".join(f"Which?,x,y,{('good', 'bad')[n % 2]}" for n in range(6))
+    shell.write("mine.csv", f"text,opt_a,opt_b,quality\n{rows}\n")
+    said = shell("init", "--data", "mine.csv", "--label", "quality")
+    assert "label:  quality" in said.out and "unused: opt_a, opt_b" in said.out
+    pairs = "\n".join(f"a {n},b {n},{n % 2}" for n in range(6))
+    shell.write("pairs.csv", f"sentence1,sentence2,label\n{pairs}\n")
+    refused = shell("init", "pairs", "--data", "pairs.csv")
+    assert "--labels 0=NAME,1=NAME" in refused.err  # two texts are not two options
+
+
+def test_questions_are_found_by_usual_names(shell: Shell) -> None:
+    shell.write("mine.csv", "q,gold_answer,topic\nWho?,I,x\nWhere?,Here,x\n")
+    said = shell("init", "--data", "mine.csv")
+    assert "task:   question_answering" in said.out and "unused: topic" in said.out
+    columns = load_config(shell.folder / CONFIG).dataset.columns
+    assert columns == {"question": "q", "answers": "gold_answer"}
+
+
+def test_rules_cannot_write_items_whatever_the_pipeline(shell: Shell) -> None:
+    shell.write("mine.csv", "question,opt_a,opt_b,answer\nWhich?,x,y,A\nWho?,x,y,B\n")
+    shell("init", "--data", "mine.csv")
+    said = shell("validate", CONFIG)
+    assert "the offline rules work on texts with labels" in said.out
+    assert "share one call" not in said.out
+
+
+def test_template_and_page_name_every_built_in_task(shell: Shell) -> None:
+    shell("init")
+    described = CONFIG_PAGE.read_text("utf-8").partition("| `task` |")[2].partition("\n")[0]
+    for name in BUILT_IN:
+        assert name in (shell.folder / CONFIG).read_text("utf-8").partition("\ndataset:")[0]
+        assert f"`{name}`" in described

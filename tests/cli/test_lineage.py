@@ -43,6 +43,21 @@ def damaged(release: Release, folder: Path) -> Path:
     return copy
 
 
+def test_a_release_of_other_samples_than_its_parent_says_so(
+    shell: Shell, finished: Path, release: Release
+) -> None:
+    follows = ("--parent", release.path)
+    again = shell("release", finished, "--version", "2", "--out", "2", *follows)
+    assert "based on 1" in again.out and "other samples" not in again.out
+    ids = shell.write("ids.txt", "emotion/test/2\nemotion/test/6\n")
+    run = shell("refresh", shell.config(), "--ids", ids, "--json").document["run"]
+    said = shell("release", run, "--version", "3", *follows, "--allow-empty-arm")
+    assert "4 of the 5 samples of the release before are missing, 1 are new" in said.out
+    assert "--parent none" in said.out
+    alone = shell("release", run, "--version", "4", "--parent", "none", "--allow-empty-arm")
+    assert "other samples" not in alone.out
+
+
 # -- refresh ------------------------------------------------------------------------------------
 
 

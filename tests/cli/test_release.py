@@ -78,4 +78,5 @@ def test_a_release_without_new_samples_has_nothing_to_measure() -> None:
         "not measured: no new samples",
         "not measured: no new samples (coreeval docs releases)",
     ]
-    assert "at most 1.000" in list(quality_lines(None, 1.0, 3))[1]
+    assert "at most 0.999" in list(quality_lines(None, 0.999, 3))[1]
+    assert "no bound: too few judgements" in list(quality_lines(None, 1.0, 3))[1]

@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from coreeval.agents.roles import CompositionRequest, Team
 from coreeval.agents.team import TeamInputs, build_team
+from coreeval.cli.evaluate import _target_lines
 from coreeval.cli.refresh import summarize_failures
 from coreeval.cli.score_lines import score_lines
 from coreeval.config import ROLES
@@ -169,6 +170,11 @@ def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
     heading, _, line, paired = told({"updated": 2})
     assert heading.startswith("scores:  accuracy with its 95 % interval")
     assert line.count("1.000 (") == 2 and "original 1.000, updated 1.000, diff" in paired
+    answers = dict.fromkeys(("refused", "unparsed", "truncated"), 0)
+    arms = [{**each, "accuracy": right, "answers": answers} for each in sides]
+    target = {"target": "x", "all_samples": {"arms": arms, "comparisons": [pair]}}
+    heads, first, _, _, change = [*_target_lines(target, "choice")][2:]
+    assert "accuracy" in heads and "1.000" in first and "+0.000" in change
     report["arms"]["targets"][0]["all_samples"]["comparisons"] = []
     assert told({"updated": 2, "control": 1})[1].endswith("  control")
     (copied / "report.json").write_text("{", "utf-8")

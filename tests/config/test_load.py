@@ -161,6 +161,16 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
             {"dataset": {"format": "csv", "path": "d.csv", "target": "all"}},
             "target: all is only for format: tweeteval; name one",
         ),
+        (
+            {
+                "dataset": {
+                    "format": "csv",
+                    "path": "d.csv",
+                    "columns": {"choices": ["opt_a", "opt_b"]},
+                }
+            },
+            r"choices is a list, .* column; map each option: \{A: opt_a, B: opt_b\}",
+        ),
         *(
             ({"run": {"arms": arms}}, r"run: .*arms: must be \[semantic, updated\] or \[updated\]")
             for arms in ([], ["semantic"], ["updated", "updated"])

@@ -289,6 +289,8 @@ def test_a_call_found_in_the_store_is_free_unless_this_run_paid_it(
         usd=None,
     )
     assert build_call_row(call, "me").cached == free
+    recorded = call.model_copy(update={"model": "replay:answers.jsonl"})
+    assert build_call_row(recorded, "me").cached
 
 
 @pytest.fixture

@@ -208,12 +208,13 @@ def find_columns(
             raise DatasetError(
                 f"dataset.columns names {name!r}, which the task {task.name} does not have",
                 where=where,
-                hint=_suggest_name(name, [known for known in ours if len(known) > 1]),
+                hint=_suggest_field(name, ours),
             )
     for name in (*needed, *config.columns):
         column = asked.get(name, name)
         if column not in present:
-            _require_column(name, column, present, where)
+            others = {mapped for other, mapped in config.columns.items() if other != name}
+            _require_column(name, column, present, others, where)
     may_come = {*needed, *kind.optional, *asked}
     asked = {name: asked.get(name, name) for name in ours if name in may_come}
     return TableColumns(
@@ -223,21 +224,39 @@ def find_columns(
     )
 
 
-def _require_column(name: str, column: str, present: Sequence[str], where: str) -> None:
+def _require_column(
+    name: str, column: str, present: Sequence[str], others: Container[str], where: str
+) -> None:
+    """Raise an error for a column that does not exist; `others` are those of other names."""
     mapping = f"dataset.columns: {{{name}: ITS COLUMN}}"
+    near = _find_nearest(column, [each for each in present if each not in others])
     raise DatasetError(
         f"there is no column {column!r} for {name!r}",
         where=where,
-        hint=f"{_suggest_name(column, present)}; or set the column with {mapping}",
+        hint=f"{_suggest(near, present)}; or set the column with {mapping}",
     )
 
 
-def _suggest_name(word: str, known: Iterable[str]) -> str:
-    names = list(known)
-    usual = [name for name in names[:MOST_LISTED] if len(name) <= LONGEST_ID]
-    near = difflib.get_close_matches(word[:LONGEST_ID], usual, n=1, cutoff=0.5)
-    there = f"available: {list_first(names, MOST_LISTED)}"
-    return f"did you mean {near[0]!r}? {there}" if near else there
+def _suggest_field(name: str, ours: Sequence[str]) -> str:
+    """Return the names that `dataset.columns` may have; letters stand for options."""
+    long = [known for known in ours if len(known) > 1]
+    letters = [known for known in ours if len(known) == 1]
+    near = name.upper() if name.upper() in letters else _find_nearest(name, long)
+    shown = [*long, f"{', '.join(letters[:2])} … (the column of each option)"] if letters else long
+    return _suggest(near, shown)
+
+
+def _suggest(near: str, known: Sequence[str]) -> str:
+    there = f"available: {list_first(known, MOST_LISTED)}"
+    return f"did you mean {near!r}? {there}" if near else there
+
+
+def _find_nearest(word: str, known: Iterable[str]) -> str:
+    """Return the most similar name; "" if none is similar, or if two are equally so."""
+    usual = [name for name in list(known)[:MOST_LISTED] if len(name) <= LONGEST_ID]
+    near = difflib.get_close_matches(word[:LONGEST_ID], usual, n=2, cutoff=0.5)
+    likeness = [difflib.SequenceMatcher(None, name, word[:LONGEST_ID]).ratio() for name in near]
+    return near[0] if near and len(set(likeness)) == len(likeness) else ""
 
 
 def text_fields(config: DatasetConfig, task: Task, count: int) -> tuple[str, ...]:

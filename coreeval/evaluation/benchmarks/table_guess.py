@@ -10,6 +10,11 @@ from typing import NamedTuple
 from coreeval.config import DatasetConfig
 from coreeval.config.user_files import suggest_file
 from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.choice_guess import (
+    CHOICE_TASK,
+    QUESTION_NAMES,
+    find_choice_columns,
+)
 from coreeval.evaluation.benchmarks.files import BadRecord
 from coreeval.evaluation.benchmarks.rows import MOST_LISTED, find_columns
 from coreeval.evaluation.benchmarks.tables import (
@@ -23,7 +28,8 @@ from coreeval.evaluation.benchmarks.tables import (
 )
 from coreeval.tasks import load_task
 from coreeval.tasks.kinds import kind_of
-from coreeval.tasks.kinds.base import match_names
+from coreeval.tasks.kinds.answer import ANSWERS
+from coreeval.tasks.kinds.base import QUESTION, match_names
 from coreeval.tasks.label_finder import parse_label_number
 from coreeval.tools.formatting import format_quantity, list_first
 
@@ -54,6 +60,8 @@ class TableGuess:
     """The columns with the texts, at least one."""
     label: str
     """The column with the label."""
+    unused: tuple[str, ...]
+    """The columns that are not read."""
     labels: Mapping[str, int]
     """The number of occurrences of each label, in alphabetical order, as spelled by
     `simplify_label`."""
@@ -65,6 +73,11 @@ class TableGuess:
 
 ITEM_TASKS = ("multiple_choice", "reading_comprehension", "question_answering", "summarization")
 """The built-in tasks that a table's columns may fit, the most specific first."""
+_USUAL = {
+    QUESTION: QUESTION_NAMES,
+    ANSWERS: ("answers", "answer", "correctanswer", "goldanswer", "referenceanswer"),
+}
+"""Usual names of columns by ours, folded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,33 +93,58 @@ class ItemGuess:
     """The table's columns by our names, if they differ."""
     read: tuple[str, ...]
     """The columns to read."""
+    unused: tuple[str, ...]
+    """The columns that are not read."""
 
 
-def guess_items(path: Path) -> ItemGuess | None:
+def guess_items(path: Path, *, answer: str | None = None) -> ItemGuess | None:
     """Return the built-in task of choices, answers or summaries that a table's columns fit.
 
-    Return None if it fits none, or has a column with the name of a label.
+    Choices are recognised by columns such as `opt_a`, `opt_b` and by a column whose values name one
+    of them; the other tasks by the names of their columns. Return None if the table fits none, or
+    has a column with the name of a label.
+
+    Args:
+        path: The file.
+        answer: The column with the right option. If it is given, only choices are recognised.
 
     Raises:
-        DatasetError: the file cannot be read.
+        DatasetError: the file cannot be read, or it is unclear which option is right.
     """
     rows = [each.values for each in islice(_read_rows(path), MOST_ROWS) if each.values]
     present = list(dict.fromkeys(name for row in rows[:PEEKED] for name in row))
-    if match_names(present, {name: (name,) for name in LABEL_NAMES}):
+    if choice := find_choice_columns(rows, present, where=str(path), answer=answer):
+        return _fit_task(path, CHOICE_TASK, choice.by_our_names(), present, len(rows))
+    if answer or match_names(present, {name: (name,) for name in LABEL_NAMES}):
         return None
     for name in ITEM_TASKS:
         task, kind = load_task(name), kind_of(load_task(name))
         ours = (*kind.required(task), *kind.optional)
-        own = match_names(present, {each: (each.casefold().replace("_", ""),) for each in ours})
-        columns = {each: column for each, column in own.items() if each != column}
-        data = DatasetConfig(format=path.suffix.lower()[1:], path=str(path), columns=columns)
-        try:
-            found = find_columns(data, task, present, where=str(path))
-        except DatasetError:
-            continue
-        read = tuple(column for column in found.values.values() if column in present)
-        return ItemGuess(task=name, format=data.format, rows=len(rows), columns=columns, read=read)
+        usual = {each: (each.casefold().replace("_", ""),) for each in ours}
+        own = match_names(present, usual | {each: _USUAL[each] for each in ours if each in _USUAL})
+        if fitting := _fit_task(path, name, own, present, len(rows)):
+            return fitting
     return None
+
+
+def _fit_task(
+    path: Path, name: str, ours: Mapping[str, str], present: Sequence[str], rows: int
+) -> ItemGuess | None:
+    """Return the guess of a task with these columns by our names; None if some are missing."""
+    columns = {each: column for each, column in ours.items() if each != column}
+    data = DatasetConfig(format=path.suffix.lower()[1:], path=str(path), columns=columns)
+    try:
+        found = find_columns(data, load_task(name), present, where=str(path))
+    except DatasetError:
+        return None
+    return ItemGuess(
+        task=name,
+        format=data.format,
+        rows=rows,
+        columns=columns,
+        read=tuple(column for column in found.values.values() if column in present),
+        unused=tuple(column for column in present if column not in found.names),
+    )
 
 
 def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = None) -> TableGuess:
@@ -153,6 +191,7 @@ def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = No
         unreadable=unreadable,
         texts=chosen,
         label=gold,
+        unused=tuple(name for name in columns if name not in {*chosen, gold, "id", "cluster"}),
         labels=labels,
         spellings=_find_spellings(rows, lines, gold),
         tweets=marked >= TWEET_SHARE * len(rows),

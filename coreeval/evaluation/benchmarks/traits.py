@@ -1,12 +1,14 @@
 """Traits of a benchmark: counts over its samples, such as options per question."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator
 
 from coreeval.schema import Sample, Task
 from coreeval.tasks import kind_of
 from coreeval.tasks.kinds.base import REMARK
-from coreeval.tools.formatting import list_first
+from coreeval.tools.formatting import format_quantity, list_first
 
 _SHOWN = 26
 """The most values of a trait to list: one for each option's letter."""
@@ -20,9 +22,16 @@ class TraitCounts:
         self._traits = kind_of(task).traits
         self._numbers = dict[str, Counter[int]]()
         self._names = dict[str, Counter[str]]()
+        self._seen = set[bytes]()
+        self._repeated, self._first = 0, ""
 
     def add(self, sample: Sample) -> None:
         """Count the traits of one more sample."""
+        texts = json.dumps([*sample.fields.items()]).encode()
+        mark = hashlib.blake2b(texts, digest_size=8).digest()
+        if mark in self._seen:
+            self._first, self._repeated = self._first or sample.id, self._repeated + 1
+        self._seen.add(mark)
         for name, value in self._traits(self._task, sample):
             if isinstance(value, int):
                 self._numbers.setdefault(name, Counter())[value] += 1
@@ -30,7 +39,7 @@ class TraitCounts:
                 self._names.setdefault(name, Counter())[value] += 1
 
     def describe(self) -> Iterator[str]:
-        """Yield a line for each trait, then one for each remark; none for a task with labels."""
+        """Yield a line for each trait, then one for each remark."""
         for name, names in self._names.items():
             if name != REMARK:
                 yield f"{name}: {_list_names(names)}"
@@ -38,6 +47,10 @@ class TraitCounts:
             yield f"{name}: {_describe_numbers(numbers)}"
         for remark, times in sorted(self._names.get(REMARK, Counter()).items()):
             yield f"note: of {times:,} sample{'' if times == 1 else 's'}, {remark}"
+        if self._repeated:
+            such = self._first if self._repeated == 1 else f"the first is {self._first}"
+            number = format_quantity(self._repeated, "sample repeats", "samples repeat")
+            yield f"note: {number} the texts of an earlier one: {such}"
 
 
 def _list_names(names: Counter[str]) -> str:

@@ -303,14 +303,21 @@ def judge_measures(measures: Sequence[Measure]) -> tuple[Verdict, tuple[str, ...
 def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
     every = list(dict.fromkeys(_name(each) for each in measures))
     left = len(every) - NAMED
-    names = "; ".join([*every[:NAMED], *([f"{left} more"] if left > 0 else [])])
+    names = "; ".join(
+        [*every[:NAMED], *([f"and {format_quantity(left, 'more measure')}"] if left > 0 else [])]
+    )
     n = max(each.score.n for each in measures)
+    judged = "this measure" if len(every) == 1 else "these measures"
+    if needed is None and n >= FEWEST:
+        return (
+            f"{format_quantity(n, 'sample')} cannot decide {judged}: {names}. More samples would "
+            "hardly help, because a value is at the limit of its range."
+        )
     wanted = (
-        "More samples would hardly help, because a value is at the limit of its range"
+        "So few cannot show how many would suffice"
         if needed is None
         else f"About {needed:,} samples would suffice"
     )
-    judged = "this measure" if len(every) == 1 else "these measures"
     return (
         f"{format_quantity(n, 'sample is', 'samples are')} too few to judge {judged}: {names}. "
         f"{wanted}."

@@ -23,6 +23,7 @@ from coreeval.evaluation.detectors import (
     list_target_detectors,
 )
 from coreeval.evaluation.detectors.base import DOCUMENTS, AxisMarks, Detector
+from coreeval.evaluation.grading import SCORING
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION, define_terms
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
 from coreeval.meanings import COMPARABILITY, OUTCOMES, RUNGS
@@ -105,6 +106,7 @@ def report_page(document: Json) -> str:
             axes=axes_of(document),
             sections=list_sections(document),
             not_run=list_not_run(document),
+            headline=SCORING[_kind_of(document)].headline,
             **_comparability(document),
         )
     )

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeVar, get_args
 from coreeval.errors import GateNotMet, RunError, RunStateError
 from coreeval.evaluation.report.report_file import load_report
 from coreeval.evaluation.scores import Score
+from coreeval.releases.gates.few_samples import explain_few_samples
 from coreeval.releases.gates.limits import ForbiddenVerdicts, Gate, Gates, Limit, Side
 from coreeval.releases.gates.values import (
     NUMBERS,
@@ -29,10 +30,11 @@ from coreeval.tools.formatting import format_estimate
 from coreeval.tools.tables import markdown_table
 from coreeval.tools.workspace import command
 
-GateStatus = Literal["met", "not_met", "not_measured", "skipped"]
+GateStatus = Literal["met", "not_met", "not_measured", "too_few", "skipped"]
 GATE_STATUSES: tuple[GateStatus, ...] = get_args(GateStatus)
 STOPPING: Final[frozenset[GateStatus]] = frozenset({"not_met", "not_measured"})
-"""Statuses that block a release; `skipped` marks a missing value whose gate tolerates it."""
+"""Statuses that block a release; `skipped` marks a missing value whose gate tolerates it, `too_few`
+a value beyond the limit that so few samples cannot avoid."""
 Bound = Literal["min", "max"]
 _BOUNDS: tuple[Bound, ...] = get_args(Bound)
 V = TypeVar("V", GateValue, VerdictValue)
@@ -132,6 +134,18 @@ def _check_numbers(subject: GateSubject, name: str, limit: Limit) -> GateFinding
     if absent and not broken:
         return _missing_finding(name, limit, absent, words)
     worst = min(known, key=lambda each: margins[each] or 0.0)
+    few = explain_few_samples(subject.manifest, name, limit) if broken else ""
+    if few:
+        status: GateStatus = "too_few" if limit.missing == "skip" else "not_measured"
+        return GateFinding(
+            gate=name,
+            status=status,
+            of=worst.of,
+            score=worst.score,
+            limit=words,
+            reason=few,
+            hint="refresh more samples",
+        )
     return GateFinding(
         gate=name,
         status="not_met" if broken else "met",
@@ -299,12 +313,14 @@ STATUS_WORDS: Final[Mapping[GateStatus, str]] = {
     "met": "met",
     "not_met": "NOT met",
     "not_measured": "NOT measured",
+    "too_few": "too few",
     "skipped": "skipped",
 }
 _SIGN: Final[Mapping[GateStatus, str]] = {
     "met": "✅",
     "not_met": "❌",
     "not_measured": "❌",
+    "too_few": "⏭️",
     "skipped": "⏭️",
 }
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~])")
@@ -327,7 +343,7 @@ def format_value(found: GateFinding) -> str:
 
 def format_finding(found: GateFinding) -> str:
     """Format the value with its target, or the reason that it is missing and what to do."""
-    if found.status == "not_met":
+    if found.status in ("not_met", "too_few"):
         return found.reason
     if found.reason:
         return f"not measured: {found.reason}; to do: {found.hint}"
@@ -340,8 +356,10 @@ def format_verdict(gated: GateResult) -> str:
     if not gated.passed:
         return f"{title} does NOT pass: {len(gated.stopped)} of {number} gates not met"
     skipped = sum(each.status == "skipped" for each in gated.gates)
+    few = sum(each.status == "too_few" for each in gated.gates)
     without = f", {skipped} skipped because not measured" if skipped else ""
-    return f"{title} passes: {number - skipped} of {number} gates met{without}"
+    without += f", {few} not judged because there are too few samples" if few else ""
+    return f"{title} passes: {number - skipped - few} of {number} gates met{without}"
 
 
 def format_summary(gated: GateResult) -> str:
@@ -372,6 +390,7 @@ _ENDINGS: Final[Mapping[GateStatus, JUnitEnding]] = {
     "met": "passed",
     "not_met": "failure",
     "not_measured": "failure",
+    "too_few": "skipped",
     "skipped": "skipped",
 }
 

@@ -150,14 +150,15 @@ def match_names(present: Sequence[str], common: Mapping[str, Sequence[str]]) -> 
         present: The columns of a file.
         common: Common names by ours, in lower case and without `_`, `-` and spaces.
     """
-    folded = {_fold_column(name): name for name in reversed(present)}
+    folded = {fold_column(name): name for name in reversed(present)}
     found = {
         ours: [folded[name] for name in names if name in folded] for ours, names in common.items()
     }
     return {ours: columns[0] for ours, columns in found.items() if len(columns) == 1}
 
 
-def _fold_column(name: str) -> str:
+def fold_column(name: str) -> str:
+    """Return the name of a column in lower case and without `_`, `-` and spaces."""
     return "".join(letter for letter in name.casefold() if letter not in "_- ")
 
 

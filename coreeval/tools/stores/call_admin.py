@@ -20,6 +20,7 @@ from coreeval.tools.stores.call_records import (
     CallRecord,
     decode_record,
     decompress,
+    is_recorded,
     model_of,
     text_hash,
 )
@@ -78,13 +79,15 @@ class CallStats:
     by_player: dict[tuple[str, str], CallTally] = field(default_factory=dict)
     """The totals by model, as spelled in the config, and role."""
     by_payer: dict[str, CallTally] = field(default_factory=dict)
+    """The totals by payer, without recorded answers, which cost nothing."""
 
     def add(self, call: CallRecord) -> None:
         """Count one call."""
         player = (model_of(call.request), call.role)
         self.total.add(call)
         self.by_player.setdefault(player, CallTally()).add(call)
-        self.by_payer.setdefault(call.paid_by, CallTally()).add(call)
+        if not is_recorded(player[0]):
+            self.by_payer.setdefault(call.paid_by, CallTally()).add(call)
 
 
 def count_calls(calls: Iterable[CallRecord]) -> CallStats:

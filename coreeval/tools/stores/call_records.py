@@ -104,6 +104,11 @@ def model_of(request: str) -> str:
     return f"{asked['provider']}:{asked['model']}"
 
 
+def is_recorded(model: str) -> bool:
+    """Return whether a model is a file of recorded answers (`replay:FILE`), which cost nothing."""
+    return model.startswith("replay:")
+
+
 def compress(text: str) -> bytes:
     """Return a text in the form stored in a row."""
     body = text.encode()

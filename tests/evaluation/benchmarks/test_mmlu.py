@@ -94,6 +94,26 @@ def test_columns_of_options_by_any_name(tmp_path: Path) -> None:
     assert options_of(found.samples[0]) == ["x", "y"]
 
 
+@pytest.mark.parametrize(
+    ("columns", "hint"),
+    [
+        # all four are equally near to it: following a guess would exchange options
+        ({"A": "option_one"}, "available: question, opt_a, opt_b, opt_c, opt_d, answer; or set"),
+        ({"A": "opt_1", "B": "opt_b", "C": "opt_c", "D": "opt_d"}, "did you mean 'opt_a'?"),
+        ({"A": "opt_a", "B": "opt_bb"}, "did you mean 'opt_b'?"),
+        ({"a": "opt_a"}, "did you mean 'A'? available: question, choices, answer, answer_text, id, "
+         "cluster, A, B … (the column of each option)"),
+        ({"anwser": "opt_a"}, "did you mean 'answer'?"),
+    ],
+)  # fmt: skip
+def test_a_hint_never_exchanges_options(tmp_path: Path, columns: dict[str, str], hint: str) -> None:
+    path = put(tmp_path / "test.csv", "question,opt_a,opt_b,opt_c,opt_d,answer\nWhich?,x,y,z,w,B\n")
+    with pytest.raises(DatasetError) as caught:
+        read("csv", path, QUIZ, columns=columns)
+    assert hint in caught.value.hint
+    assert ("did you mean" in caught.value.hint) == ("did you mean" in hint)
+
+
 HUB: list[dict[str, object]] = [
     {"question": "Which?", "subject": "any", "choices": ["x", "y", "z"], "answer": 2},
     {"question": "What?", "subject": "any", "choices": ["x", "y"], "answer": 0},

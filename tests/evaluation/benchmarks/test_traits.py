@@ -63,6 +63,19 @@ def test_traits_of_choices_summaries_and_labels(tmp_path: Path) -> None:
     assert load_traits(tmp_path, EMOTION, [{"text": "so happy", "label": "joy"}]) == []
 
 
+def test_repeated_texts_are_noted(tmp_path: Path) -> None:
+    row = {"question": "Which?", "choices": ["x", "y"], "answer": 1}
+    other = row | {"choices": ["y", "x"]}
+    assert not any("repeat" in line for line in load_traits(tmp_path, QUIZ, [row, other]))
+    name = f"{QUIZ.name}/test/3"
+    assert load_traits(tmp_path, QUIZ, [row, other, row | {"answer": 0}])[-1] == (
+        f"note: 1 sample repeats the texts of an earlier one: {name}"
+    )
+    assert load_traits(tmp_path, QUIZ, [row, other, row, row])[-1] == (
+        f"note: 2 samples repeat the texts of an earlier one: the first is {name}"
+    )
+
+
 def test_many_values_of_a_trait_are_not_all_listed(tmp_path: Path) -> None:
     rows = [{"question": "?", "answer": "5", "unit": f"u{number:02}"} for number in range(30)]
     assert "u25 1 and 4 more" in load_traits(tmp_path, make_task("answer"), rows)[1]

@@ -104,11 +104,21 @@ def test_alike_and_open_measures() -> None:
     assert "texts of" not in sentences[0] and "50 samples are too few" in sentences[0]
 
 
+def test_where_no_number_of_samples_can_be_named_few_samples_are_no_reason_to_stop() -> None:
+    few, many = (measured("numbers", score(-1, 0, 1, n), p=1.0, margin=0.0) for n in (3, 50))
+    _, [told], needed = judge_measures([few])
+    assert needed is None and "3 samples are too few" in told and "hardly" not in told
+    assert told.endswith("So few cannot show how many would suffice.")
+    _, [told], _ = judge_measures([many])
+    assert told.startswith("50 samples cannot decide this measure") and "too few" not in told
+    assert "More samples would hardly help" in told
+
+
 def test_a_sentence_names_four_measures_at_most() -> None:
     wide = score(-9, 0, 9)
     names = ("sentences", "grade", "oddness", "numbers", "capitals", "rare_words")
     _, [sentence], _ = judge_measures([measured(name, wide, p=1.0) for name in names])
-    assert "under a neutral model; % of words with a digit; 2 more. About" in sentence
+    assert "under a neutral model; % of words with a digit; and 2 more measures. About" in sentence
 
 
 def test_the_number_of_samples_that_would_tell() -> None:

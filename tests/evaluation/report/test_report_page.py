@@ -218,6 +218,10 @@ def test_scores_have_their_intervals_and_the_drop_its_own(tmp_path: Path) -> Non
     assert "1 of 1 target got the original right" in html
     assert "Not measured" in html and "detect.pcr" in html
     assert f"Neither the cutoff nor the release date of {TARGET} is known" in html
+    assert f"{TARGET}: macro-F1 " in html
+    document = json.loads(RunFiles(tmp_path).report_json.read_text(encoding="utf-8"))
+    document["arms"]["kind"] = "choice"
+    assert f"{TARGET}: accuracy " in report_page(document)
 
 
 def test_one_file_without_scripts_or_anything_from_elsewhere(tmp_path: Path) -> None:

@@ -474,6 +474,7 @@ def findings() -> GateResult:
             GateFinding(status="not_met", of=HOSTILE, reason=f"{HOSTILE} is contaminated", **said),
             GateFinding(status="not_measured", reason="why", hint="what", **said),
             GateFinding(status="skipped", reason="why", hint="what", **said),
+            GateFinding(status="too_few", reason="too few", hint="what", **said),
         ),
     )
 
@@ -485,10 +486,10 @@ def test_junit_has_a_case_for_each_gate(tmp_path: Path) -> None:
     suite = root.find("testsuite")
     assert suite is not None
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == (
-        "4", "2", "1",
+        "5", "2", "2",
     )  # fmt: skip
     kinds = [[child.tag for child in case] for case in suite]
-    assert kinds == [[], ["failure"], ["failure"], ["skipped"]]
+    assert kinds == [[], ["failure"], ["failure"], ["skipped"], ["skipped"]]
     message = suite[1][0].attrib["message"]
     assert message.startswith('a|b]]><x y="&\ufffd\ufffd[2J')
     assert suite[2][0].attrib["type"] == "not_measured"
@@ -503,9 +504,9 @@ def test_a_reader_of_junit_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "gates.xml"
     write_junit(path, findings(), NOW)
     [suite] = junitparser.JUnitXml.fromfile(str(path))
-    assert (suite.tests, suite.failures, suite.skipped, suite.errors) == (4, 2, 1, 0)
+    assert (suite.tests, suite.failures, suite.skipped, suite.errors) == (5, 2, 2, 0)
     ended = [[type(each).__name__ for each in case.result] for case in suite]
-    assert ended == [[], ["Failure"], ["Failure"], ["Skipped"]]
+    assert ended == [[], ["Failure"], ["Failure"], ["Skipped"], ["Skipped"]]
 
 
 def test_the_summary_is_a_table_in_which_names_are_text() -> None:
