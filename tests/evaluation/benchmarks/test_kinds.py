@@ -193,7 +193,7 @@ def test_text_that_many_rows_share_is_measured_within_structs(tmp_path: Path) ->
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "test.parquet")
     found = read("parquet", tmp_path, QUIZ)
     assert len(found.samples) == 1
-    assert [row.reason for row in found.bad_rows] == ["the row has more than 64 MiB of text"] * 2
+    assert [row.reason for row in found.bad_rows] == ["the row has more than 64 MiB of values"] * 2
 
 
 def test_large_files_are_read_row_by_row(tmp_path: Path) -> None:
