@@ -84,6 +84,29 @@ def test_no_more_is_found_than_a_name(text: str) -> None:
     assert not NameFinder(["Li Ke", "Jane Q. Example", "J. Q. Doe"]).finds(text)
 
 
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("Ali Y\u0131ld\u0131z", ["ALI YILDIZ", "Ali Yildiz", "ali-yildiz", "ALİ YILDIZ"]),
+        ("Ali Yildiz", ["Ali Y\u0131ld\u0131z", "ALİ YILDIZ"]),
+        ("Łukasz Żal", ["Lukasz Zal", "LUKASZ ZAL", "ŁUKASZ ŻAL", "\\u0141ukasz \\u017bal"]),
+        ("Lukasz Zal", ["Łukasz Żal", "ŁUKASZ ŻAL", "Łukasz Zal"]),
+        ("Bjørn Sæther", ["Bjorn Saether", "BJØRN SÆTHER"]),
+        ("Bjorn Saether", ["Bjørn Sæther", "BJØRN SÆTHER"]),
+        ("Đorđe Ħalil", ["Dorde Halil", "ĐORĐE ĦALIL"]),
+        ("Guðrún Þórsdóttir", ["Gudrun Thorsdottir", "GUÐRÚN ÞÓRSDÓTTIR"]),
+        ("Gudrun Thorsdottir", ["Guðrún Þórsdóttir"]),
+        ("Lœtitia Ŧuuri", ["Loetitia Tuuri", "LŒTITIA ŦUURI"]),
+    ],
+)
+def test_letters_with_strokes_are_those_without(name: str, others: list[str]) -> None:
+    listed = build_takedown([name])
+    for text in (name, *others, *(f"é said {other} é" for other in others)):
+        assert NameFinder([name]).finds(text), text
+        assert list(listed.names_in(text)) == [name]
+    assert not NameFinder([name]).finds("é said Æthelred Łoś \u0131dó é")
+
+
 def test_a_name_in_escaped_letters_of_another_plane_is_found() -> None:
     assert NameFinder(["\U00010414\U00010415\U00010416"]).finds(
         r"\ud801\udc14\ud801\udc15\ud801\udc16"
