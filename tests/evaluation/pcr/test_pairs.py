@@ -139,6 +139,7 @@ def test_a_file_that_is_not_there(path: Path) -> None:
 def test_the_right_letter_moves_with_its_text() -> None:
     first, second = {"A": "one", "B": "two"}, {"A": "two", "B": "one"}
     assert pair(reference="A", options=(first, second)).modified_reference == "B"
+    assert pair(reference=" a ", options=(first, second)).modified_reference == "B"
     assert pair(reference="two", options=(first, second)).modified_reference == "two"
     assert pair(reference="A").modified_reference == "A"
     assert pair(reference="A", options=(first, {"A": "three"})).modified_reference == ""
