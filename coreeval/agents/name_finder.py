@@ -37,6 +37,7 @@ _REFERENCE = re.compile(r"&#?\w+;")
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _BYTES = {0xDC00 + byte: chr(byte) for byte in range(0x80, 0x100)}
 """Bytes that are not UTF-8, as `surrogateescape` decodes them, mapped to Latin-1."""
+_NO_WIDTH = "\u200b"
 _MOST_ESCAPES = 4
 """The most levels of escaping that are undone."""
 _SELECTORS = "\u034f\ufe00-\ufe0f\U000e0000-\U000e01ef"
@@ -142,9 +143,14 @@ def _ascii_pieces(pieces: Sequence[str]) -> tuple[bytes, ...]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield a text at each level of unescaping, each also without its tags."""
+    """Yield a text at each level of unescaping, each also without its tags.
+
+    A space without width may be inside a word, or the only space between two words.
+    """
     for _ in range(_MOST_ESCAPES):
         yield text
+        if _NO_WIDTH in text:
+            yield text.replace(_NO_WIDTH, " ")
         if "<" in text:
             yield from {_TAG.sub("", text), _TAG.sub(" ", text)} - {text}
         decoded = _decoded(text)

@@ -61,6 +61,10 @@ def test_what_else_names_them(text: str) -> None:
         '{"a": "so\\r\\nJane Q.\\r\\nExample"}',
         '"{\\"a\\": \\"Jane Q.\\\\r\\\\nExample\\"}"',
         "Ja\u200cne Q. Exa\u200dmple",
+        "said J.\u200bQ.\u200bDoe",
+        "Nina\u200bTomas",
+        "Li\u200bKe",
+        "Li&#8203;Ke",
         "q=Jane%2520Q.%2520Example",
         "Jane&amp;nbsp;Q.&amp;nbsp;Example",
         "<b>Jane</b> Q. Ex<i>ample</i>",
@@ -75,7 +79,7 @@ def test_what_else_names_them(text: str) -> None:
     ],
 )
 def test_other_ways_to_write_a_name_are_found(text: str) -> None:
-    names = ("Jane Q. Example", "Conan O'Brien", "José Núñez", "Nina Tomas", "J. Q. Doe")
+    names = ("Jane Q. Example", "Conan O'Brien", "José Núñez", "Nina Tomas", "J. Q. Doe", "Li Ke")
     assert NameFinder(names).finds(text)
 
 
