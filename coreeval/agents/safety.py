@@ -6,14 +6,13 @@ sample's policy is the strictest that its flags and our own word list require.
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from coreeval.agents.name_finder import NameFinder, is_unspaced
+from coreeval.agents.name_finder import NameFinder, fold_letters, is_unspaced
 from coreeval.agents.text.language_checks import SAFETY_LISTS
 from coreeval.agents.text.words import normalise
 from coreeval.config.user_files import (
@@ -125,10 +124,8 @@ def is_long_enough(name: str) -> bool:
 
 
 def fold_name(text: str) -> str:
-    """Normalise a text for name searches: no case, no accents, single spaces."""
-    apart = unicodedata.normalize("NFKD", normalise(text))
-    bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
-    return " ".join(bare.casefold().split())
+    """Normalise a name as `NameFinder` does: no case, accents or strokes, single spaces."""
+    return " ".join(fold_letters(normalise(text)).split())
 
 
 DEFAULT_POLICY: Mapping[Flag, Policy] = MappingProxyType(

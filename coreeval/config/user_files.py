@@ -1,7 +1,7 @@
 """Reads files given by users, with limits: no devices, limited sizes, YAML of limited depth.
 
-PyYAML recurses for each level, calls `int` for numbers of any length, and lets aliases expand a few
-lines to gigabytes. Errors name the line of the mistake.
+PyYAML recurses for each level, calls `int` for numbers of any length, lets aliases expand a few
+lines to gigabytes, and keeps the last of two equal keys. Errors name the line of the mistake.
 """
 
 import codecs
@@ -38,6 +38,7 @@ YAML_HINT = (
 """How a user can fix a `YamlError`."""
 _MOST_PROBLEM_LENGTH = 200
 """The most characters of a problem, which may quote the text."""
+_MERGE_TAG = "tag:yaml.org,2002:merge"
 _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -136,8 +137,8 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
     """Return the plain values in a YAML document.
 
     Raises:
-        YamlError: it is not YAML, has an impossible value (such as the date 2025-13-01), or is
-            beyond the limits of this module.
+        YamlError: it is not YAML, has a key twice or an impossible value (such as the date
+            2025-13-01), or is beyond the limits of this module.
     """
     try:
         return yaml.load(text, Loader=_BoundedLoader)
@@ -216,6 +217,8 @@ class _BoundedLoader(yaml.SafeLoader):
         self._depth -= 1
         if node is not None:
             self._count(node, event)
+        if isinstance(node, yaml.MappingNode) and not isinstance(event, yaml.AliasEvent):
+            _refuse_equal_keys(node)
         return node
 
     def _count(self, node: yaml.Node, event: yaml.Event) -> None:
@@ -243,6 +246,17 @@ class _BoundedLoader(yaml.SafeLoader):
         except (LookupError, AttributeError, TypeError):  # raised by PyYAML for a tag such as !!int
             kind = node.tag.rpartition(":")[2]
             raise _yaml_error(f"{str(node.value)[:40]!r} is not a valid {kind}", node) from None
+
+
+def _refuse_equal_keys(mapping: yaml.MappingNode) -> None:
+    lines = dict[tuple[str, str], int]()
+    for key, _ in mapping.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE_TAG:
+            continue
+        if first := lines.get((key.tag, key.value)):
+            problem = f"the key {key.value[:40]!r} is already on line {first}; keep one of them"
+            raise _yaml_error(problem, key)
+        lines[key.tag, key.value] = key.start_mark.line + 1
 
 
 def _child_nodes(node: yaml.Node) -> list[yaml.Node]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.scores import LEVEL, Score
-from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
+from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm, number_clusters
 from coreeval.evaluation.text_measures import Floats, Ints, TextMeasures, measure_texts
 from coreeval.schema import Value
 from coreeval.tools.formatting import format_estimate, format_quantity
@@ -250,4 +250,4 @@ def _numbers(clusters: Sequence[str] | None, n: int) -> Ints:
     """Number the clusters from 0 and return the number of each sample's cluster."""
     if clusters is None:
         return np.arange(n)
-    return np.unique(np.asarray(clusters, np.str_), return_inverse=True)[1]
+    return number_clusters(clusters)

@@ -191,13 +191,27 @@ def _multinomial(n: int, size: int, rng: np.random.Generator) -> Array:
     return np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
-def cluster_sums(rows: Array, clusters: Sequence[str] | NDArray[np.str_]) -> Array:
+def number_clusters(names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the number of each item's cluster, counting the names of clusters in order from 0.
+
+    A name may be a whole text, and NumPy would reserve as many characters for every other name.
+    """
+    numbers = {name: number for number, name in enumerate(sorted(set(names)))}
+    return np.fromiter((numbers[name] for name in names), np.int64, len(names))
+
+
+def cluster_sums(rows: Array, clusters: Sequence[str] | NDArray[np.int64]) -> Array:
     """Return the sums over the items of each cluster, of shape (clusters, statistics).
 
     Questions about one document depend on each other, so they are resampled and counted as one
     (Davison and Hinkley 1997, section 3.8).
+
+    Args:
+        rows: The statistics of each item.
+        clusters: The name of each item's cluster, or its number.
     """
-    known, cluster = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
+    numbers = clusters if isinstance(clusters, np.ndarray) else number_clusters(clusters)
+    known, cluster = np.unique(numbers, return_inverse=True)
     if len(known) == len(rows):
         return rows
     sums = np.zeros((int(cluster.max(initial=-1)) + 1, rows.shape[1]))

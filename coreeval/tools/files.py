@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path, PurePath
@@ -258,29 +258,39 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
         ValueError: the file is not a Parquet file, or is damaged.
     """
     with open_parquet_bounded(path) as file:
-        for batch in file.iter_batches(ROW_GROUP):
+        for batch in file.iter_batches(limit_batch(file, ROW_GROUP)):
             yield from _decode_rows(batch)
 
 
 MOST_ROW_BYTES: Final = 64 << 20
-"""The most bytes of texts in one row: as many as a line of JSON may have."""
+"""The most bytes of values in one row: as many as a line of JSON may have."""
 MOST_SELECTED_BYTES: Final = 1 << 30
-"""The most bytes of texts in memory at once (own choice: a million rows of 1,000 bytes)."""
+"""The most bytes of values in memory at once (own choice: a million rows of 1,000 bytes)."""
+_VALUE: Final = 16
+"""The bytes counted for each value, list and struct beside the texts in it; Python takes more."""
 
 
 ALLOWED_ROWS: Final = 100_000
 """The number of rows that a file of any size may have; beyond it, each row must take at least a
 byte."""
+ALLOWED_LIST_VALUES: Final = 1 << 26
+"""The number of values that the lists in a row group may have, which Arrow decodes at once; beyond
+it, each value must take at least a byte of the file."""
 
 
-def open_parquet_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+def open_parquet_bounded(path: Path, columns: Collection[str] | None = None) -> Any:  # noqa: ANN401
     """Open a file so that a text shared by many rows is read once.
 
-    A few kilobytes can encode thousands of rows with the same megabytes: call `measure_rows` before
-    creating the values of a batch.
+    A few kilobytes can encode thousands of rows with the same megabytes: read batches of
+    `limit_batch` rows, and call `measure_rows` before creating the values of a batch.
+
+    Args:
+        path: The file.
+        columns: The columns that will be read, others may have any type; None for all columns.
 
     Raises:
-        OSError: the file cannot be read, or has many more rows than bytes.
+        OSError: the file cannot be read, has many more rows or values than bytes, or a column has a
+            type that is not read.
         ValueError: the file is not a Parquet file, or is damaged.
     """
     import pyarrow.parquet as pq
@@ -290,20 +300,96 @@ def open_parquet_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no ty
         if rows > max(ALLOWED_ROWS, path.stat().st_size):
             raise OSError(f"it declares {rows:,} rows, which is more than its number of bytes")
         group = file.metadata.row_group(0) if file.metadata.num_row_groups else None
-        columns = [group.column(at) for at in range(file.metadata.num_columns)] if group else []
-        texts = [one.path_in_schema for one in columns if one.physical_type == "BYTE_ARRAY"]
-    return pq.ParquetFile(path, read_dictionary=texts)
+        leaves = [group.column(at) for at in range(file.metadata.num_columns)] if group else []
+        texts = [one.path_in_schema for one in leaves if one.physical_type == "BYTE_ARRAY"]
+    opened = pq.ParquetFile(path, read_dictionary=texts)
+    try:
+        _refuse_types(opened, columns)
+        _refuse_long_lists(opened, columns, path.stat().st_size)
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def _refuse_types(file: Any, columns: Collection[str] | None) -> None:  # noqa: ANN401
+    for field in file.schema_arrow:
+        if columns is not None and field.name not in columns:
+            continue
+        if (width := _width(field.type)) is None or width > MOST_ROW_BYTES:
+            raise OSError(
+                f"the column {field.name!r} has the type {str(field.type)[:100]}; "
+                "write it as texts, numbers, dates, or lists or structs of them"
+            )
+
+
+def _refuse_long_lists(file: Any, columns: Collection[str] | None, size: int) -> None:  # noqa: ANN401
+    leaves = [file.schema.column(at) for at in range(len(file.schema))]
+    read = None if columns is None else tuple(f"{name}." for name in columns)
+    lists = [
+        (at, leaf.length)
+        for at, leaf in enumerate(leaves)
+        if leaf.max_repetition_level and (read is None or f"{leaf.path}.".startswith(read))
+    ]
+    for number in range(file.metadata.num_row_groups if lists else 0):
+        group = file.metadata.row_group(number)
+        values = sum(group.column(at).num_values * max(1, long // 8) for at, long in lists)
+        if values > max(ALLOWED_LIST_VALUES, size):
+            raise OSError(f"its lists have {values:,} values, which is more than its bytes")
+
+
+def limit_batch(file: Any, most: int, columns: Collection[str] | None = None) -> int:  # noqa: ANN401
+    """Return the number of rows to read at a time from a file that `open_parquet_bounded` opened.
+
+    It is at most `most`, and smaller if the rows are wide.
+    """
+    fields = (each for each in file.schema_arrow if columns is None or each.name in columns)
+    width = sum(_width(field.type) or 0 for field in fields)
+    return max(1, min(most, MOST_ROW_BYTES // max(1, width)))
+
+
+def _width(kind: Any, *, in_list: bool = False) -> int | None:  # noqa: ANN401
+    """Return the bytes that Arrow reserves for each value of a type, even if it is null.
+
+    Return None for a type that is not read, which includes a list of fixed size in another list.
+    """
+    import pyarrow as pa
+
+    is_a = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return _width(kind.storage_type, in_list=in_list)
+    if is_a.is_dictionary(kind):
+        return 8 if _is_text(kind.value_type) else None
+    if is_a.is_fixed_size_list(kind):
+        inner = _width(kind.value_type)
+        return None if in_list or inner is None else inner * kind.list_size
+    if is_a.is_struct(kind) or is_a.is_map(kind) or is_a.is_list(kind) or is_a.is_large_list(kind):
+        inside = in_list or not is_a.is_struct(kind)
+        parts = [_width(kind.field(at).type, in_list=inside) for at in range(kind.num_fields)]
+        known = [each for each in parts if each is not None]
+        return None if len(known) < len(parts) else sum(known) if is_a.is_struct(kind) else 8
+    if is_a.is_fixed_size_binary(kind):
+        return int(kind.byte_width)
+    plain = is_a.is_primitive(kind) or is_a.is_decimal(kind) or is_a.is_null(kind)
+    return 32 if plain or _is_text(kind) else None
+
+
+def _is_text(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    import pyarrow as pa
+
+    kinds = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return any(getattr(pa.types, f"is_{each}")(kind) for each in kinds)
 
 
 def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow has no types
     """Yield the rows of a batch, a few at a time if their texts are long.
 
     Raises:
-        ValueError: a row has more than `MOST_ROW_BYTES` of text.
+        ValueError: a row has more than `MOST_ROW_BYTES` of values.
     """
     sizes = measure_rows(batch)
     if max(sizes, default=0) > MOST_ROW_BYTES:
-        raise ValueError(f"a row has more than {MOST_ROW_BYTES >> 20} MiB of text")
+        raise ValueError(f"a row has more than {MOST_ROW_BYTES >> 20} MiB of values")
     if sum(sizes) <= MOST_ROW_BYTES:
         yield from batch.to_pylist()
         return
@@ -312,34 +398,44 @@ def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow 
 
 
 def measure_rows(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no types
-    """Return the bytes of text in each row, without creating the texts."""
+    """Return the bytes of the values in each row, without creating the values."""
     import numpy as np
 
     total = np.zeros(batch.num_rows, dtype=np.int64)
     for column in batch.columns:
-        total += _text_sizes(column)
+        total += _value_sizes(column)
     sizes: list[int] = total.tolist()
     return sizes
 
 
-def _text_sizes(column: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the bytes of text of each value of a column: texts, or lists and structs of them."""
+def _value_sizes(column: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return the bytes of each value of a column: its texts, and `_VALUE` for each value in it."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-    if pa.types.is_struct(column.type):
-        parts = (_text_sizes(part) for part in column.flatten())
-        return sum(parts, np.zeros(len(column), dtype=np.int64))
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        inner = np.concatenate([[0], np.cumsum(_text_sizes(column.flatten()))])
+    is_a, kind = pa.types, column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _value_sizes(column.storage)
+    own = np.full(len(column), _VALUE, dtype=np.int64)
+    if is_a.is_struct(kind):
+        return sum((_value_sizes(part) for part in column.flatten()), own)
+    if is_a.is_map(kind):
+        column = column.cast(pa.list_(kind.field(0).type))
+    if is_a.is_nested(kind):
+        inner = np.concatenate([[0], np.cumsum(_value_sizes(column.flatten()))])
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         ends = np.cumsum(lengths)
-        return inner[ends] - inner[ends - lengths]
-    if pa.types.is_dictionary(column.type):
+        return own + inner[ends] - inner[ends - lengths]
+    if is_a.is_fixed_size_binary(kind):
+        return own + kind.byte_width
+    if is_a.is_dictionary(kind):
         lengths = pc.take(pc.binary_length(column.dictionary), column.indices)
-        return pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.zeros(len(column), dtype=np.int64)
+    elif _is_text(kind):
+        lengths = pc.binary_length(column)
+    else:
+        return own
+    return own + pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def select_parquet_rows(
@@ -352,22 +448,23 @@ def select_parquet_rows(
     Raises:
         OSError: the file cannot be read.
         ValueError: the file is not a Parquet file, is damaged, has other columns, or the rows have
-            more than `MOST_SELECTED_BYTES` of text.
+            more than `MOST_SELECTED_BYTES` of values.
     """
     rows, size = list[ParquetRow](), 0
     needed = list(dict.fromkeys([*(columns or ()), *(["id"] if ids is not None else [])]))
     wanted = None if columns is None else needed
-    with open_parquet_bounded(path) as file:
+    with open_parquet_bounded(path, wanted) as file:
+        most = limit_batch(file, ROW_GROUP, wanted)
         if missing := sorted(set(needed) - set(file.schema_arrow.names)):
             raise ValueError(f"it has no column {missing[0]!r}")
         for group in range(file.metadata.num_row_groups):
             if ids is not None and not _has_any(file, group, ids):
                 continue
-            for batch in file.iter_batches(ROW_GROUP, row_groups=[group], columns=wanted):
+            for batch in file.iter_batches(most, row_groups=[group], columns=wanted):
                 chosen = batch if ids is None else batch.filter(_is_chosen(batch, ids))
                 size += sum(measure_rows(chosen))
                 if size > MOST_SELECTED_BYTES:
-                    raise ValueError(f"it has more than {MOST_SELECTED_BYTES >> 30} GiB of text")
+                    raise ValueError(f"it has more than {MOST_SELECTED_BYTES >> 30} GiB of values")
                 kept = chosen if columns is None else chosen.select(list(columns))
                 rows += kept.to_pylist()
     return rows

@@ -61,6 +61,10 @@ def test_what_else_names_them(text: str) -> None:
         '{"a": "so\\r\\nJane Q.\\r\\nExample"}',
         '"{\\"a\\": \\"Jane Q.\\\\r\\\\nExample\\"}"',
         "Ja\u200cne Q. Exa\u200dmple",
+        "said J.\u200bQ.\u200bDoe",
+        "Nina\u200bTomas",
+        "Li\u200bKe",
+        "Li&#8203;Ke",
         "q=Jane%2520Q.%2520Example",
         "Jane&amp;nbsp;Q.&amp;nbsp;Example",
         "<b>Jane</b> Q. Ex<i>ample</i>",
@@ -75,13 +79,36 @@ def test_what_else_names_them(text: str) -> None:
     ],
 )
 def test_other_ways_to_write_a_name_are_found(text: str) -> None:
-    names = ("Jane Q. Example", "Conan O'Brien", "José Núñez", "Nina Tomas", "J. Q. Doe")
+    names = ("Jane Q. Example", "Conan O'Brien", "José Núñez", "Nina Tomas", "J. Q. Doe", "Li Ke")
     assert NameFinder(names).finds(text)
 
 
 @pytest.mark.parametrize("text", ["I like it", "Jane P. Example", "the example of Jane", "J Doe"])
 def test_no_more_is_found_than_a_name(text: str) -> None:
     assert not NameFinder(["Li Ke", "Jane Q. Example", "J. Q. Doe"]).finds(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("Ali Y\u0131ld\u0131z", ["ALI YILDIZ", "Ali Yildiz", "ali-yildiz", "ALİ YILDIZ"]),
+        ("Ali Yildiz", ["Ali Y\u0131ld\u0131z", "ALİ YILDIZ"]),
+        ("Łukasz Żal", ["Lukasz Zal", "LUKASZ ZAL", "ŁUKASZ ŻAL", "\\u0141ukasz \\u017bal"]),
+        ("Lukasz Zal", ["Łukasz Żal", "ŁUKASZ ŻAL", "Łukasz Zal"]),
+        ("Bjørn Sæther", ["Bjorn Saether", "BJØRN SÆTHER"]),
+        ("Bjorn Saether", ["Bjørn Sæther", "BJØRN SÆTHER"]),
+        ("Đorđe Ħalil", ["Dorde Halil", "ĐORĐE ĦALIL"]),
+        ("Guðrún Þórsdóttir", ["Gudrun Thorsdottir", "GUÐRÚN ÞÓRSDÓTTIR"]),
+        ("Gudrun Thorsdottir", ["Guðrún Þórsdóttir"]),
+        ("Lœtitia Ŧuuri", ["Loetitia Tuuri", "LŒTITIA ŦUURI"]),
+    ],
+)
+def test_letters_with_strokes_are_those_without(name: str, others: list[str]) -> None:
+    listed = build_takedown([name])
+    for text in (name, *others, *(f"é said {other} é" for other in others)):
+        assert NameFinder([name]).finds(text), text
+        assert list(listed.names_in(text)) == [name]
+    assert not NameFinder([name]).finds("é said Æthelred Łoś \u0131dó é")
 
 
 def test_a_name_in_escaped_letters_of_another_plane_is_found() -> None:

@@ -39,6 +39,9 @@ MISTAKES = {
     "object": ("a: !!python/object/apply:os.system ['true']", 1, "could not determine"),
     "incomplete character": ('a: 1\nb: "x\\ud800"', 2, "incomplete character"),
     "NUL in a key": ('a: 1\n"b\\0": 2', 2, "the character NUL"),
+    "key twice": ("run: {budget_usd: 5}\na: 1\n'run': {seed: 9}", 3, "'run' is already on line 1"),
+    "inner key twice": ("a:\n- b: 1\n  c: {}\n  b: 1", 4, "'b' is already on line 2"),
+    "key twice on a line": ("a: {min: 0.9, min: 0.1}", 1, "'min' is already on line 1"),
     "syntax": ("a: 1\nb: c: d", 2, "mapping values are not allowed here"),
 }
 
@@ -67,9 +70,11 @@ def test_escapes_and_directives_that_python_cannot_hold(text: str) -> None:
 
 def test_what_people_write_is_read() -> None:
     text = "a: {b: [1, 2.5, 0x1f, 1e3, 2025-01-01, null]}\nbase: &b {z: 1}\nc: {<<: *b, y: '2'}"
+    text += "\nd: {<<: *b, <<: {x: 0}, z: 3, 1: a, '1': b}\ne: [{z: 1}, {z: 2}]"
     found = parse_yaml(text)
     assert found["c"] == {"z": 1, "y": "2"}
     assert found["a"]["b"][:3] == [1, 2.5, 31]
+    assert found["d"] == {"z": 3, "x": 0, 1: "a", "1": "b"}
     assert parse_yaml("") is None
 
 

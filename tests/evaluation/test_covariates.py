@@ -1,5 +1,7 @@
 """Texts that differ in length or in words are told from texts that are alike."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,20 @@ def test_texts_of_one_document_count_as_one() -> None:
     assert wide.ci_high is not None and wide.ci_low is not None
     assert alone.ci_high is not None and alone.ci_low is not None
     assert wide.ci_high - wide.ci_low > 1.8 * (alone.ci_high - alone.ci_low)
+
+
+def test_a_cluster_may_be_named_by_a_whole_text() -> None:
+    """Samples without a cluster are named by their texts."""
+    first, second = _texts(300, 12), _texts(300, 12)
+    names = ["x" * 200_000, *map(str, range(299))]
+    compare_covariates(first, second, paired=True)
+    tracemalloc.start()
+    named = compare_covariates(first, second, paired=True, clusters=names)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000_000
+    alone = compare_covariates(first, second, paired=True).covariates[0].difference
+    assert named.covariates[0].difference == alone
 
 
 def test_groups_that_cannot_be_paired_are_refused() -> None:

@@ -21,6 +21,7 @@ from coreeval.evaluation.statistics import (
     influence_of,
     leave_one_out,
     make_estimate,
+    number_clusters,
     percentile_interval,
     permutation_p,
     permute_sums,
@@ -169,6 +170,19 @@ def test_items_of_a_cluster_are_resampled_as_one() -> None:
     rows = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
     found = cluster_sums(rows, ["b", "a", "b"])
     assert found.tolist() == [[0.0, 1.0], [2.0, 2.0]]
+    assert cluster_sums(rows, np.array([1, 0, 1])).tolist() == found.tolist()
+
+
+def test_the_name_of_a_cluster_may_be_a_whole_text() -> None:
+    """One long name reserves nothing for the other names, and a trailing NUL is part of a name."""
+    names = ["x" * 100_000, *(f"d{item}" for item in range(1000)), "d7", "d7\0"]
+    tracemalloc.start()
+    found = number_clusters(names)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+    assert found.tolist() == [sorted({*names}).index(name) for name in names]
+    assert len(cluster_sums(np.ones((len(names), 1)), names)) == len(names) - 1
 
 
 def _answered(right: int, n: int) -> Counter[LabelPair]:

@@ -68,6 +68,16 @@ def test_a_table_that_is_nested_too_deeply_is_told_with_its_file(tmp_path: Path)
     assert caught.value.where == str(path)
 
 
+def test_a_column_of_a_type_that_is_not_read_matters_only_to_its_task(tmp_path: Path) -> None:
+    odd = pa.array([["a"]], pa.list_view(pa.string()))
+    path = write(tmp_path / "x.parquet", text=["a"], label=[0], extra=odd)
+    assert len(read("parquet", path).samples) == 1
+    path = write(tmp_path / "y.parquet", text=odd, label=[0])
+    with pytest.raises(DatasetError, match="the column 'text' has the type list_view<") as caught:
+        read("parquet", path)
+    assert caught.value.where == str(path)
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     "samples": lambda path: read("jsonl", path),
     "items": lambda path: load_items("jsonl", path, "test"),

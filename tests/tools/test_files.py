@@ -7,14 +7,19 @@ import subprocess
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
+from coreeval.tools import files
 from coreeval.tools.files import (
     append_lines,
+    limit_batch,
+    open_parquet_bounded,
     read_parquet,
     replacing,
     select_parquet_rows,
@@ -111,7 +116,7 @@ def test_rows_that_share_a_long_text_are_read_one_at_a_time(swollen: Path) -> No
 
 
 def test_more_rows_than_memory_should_hold_are_not_selected(swollen: Path) -> None:
-    with pytest.raises(ValueError, match="more than 1 GiB of text"):
+    with pytest.raises(ValueError, match="more than 1 GiB of values"):
         select_parquet_rows(swollen)
     (row,) = select_parquet_rows(swollen, columns=["texts"], ids=["s7", "unknown"])
     assert (list(row), len(row["texts"][0])) == (["texts"], 2**20)
@@ -122,8 +127,87 @@ def test_one_row_with_too_much_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     table = pa.table({"id": ["a"], "texts": [["x" * 2**20] * 65]})
     pq.write_table(table, path, compression="zstd")
-    with pytest.raises(ValueError, match="a row has more than 64 MiB of text"):
+    with pytest.raises(ValueError, match="a row has more than 64 MiB of values"):
         list(read_parquet(path))
+
+
+SHARED = pa.DictionaryArray.from_arrays(pa.array([0] * 65, pa.int32()), pa.array(["x" * 2**20]))
+WHOLE = pa.array([0, 65], pa.int32())
+SWOLLEN = {
+    "a map": pa.MapArray.from_arrays(WHOLE, pa.array([*map(str, range(65))]), SHARED),
+    "a list of fixed size": pa.FixedSizeListArray.from_arrays(SHARED, 65),
+    "a list of structs": pa.ListArray.from_arrays(
+        WHOLE, pa.StructArray.from_arrays([SHARED], ["text"])
+    ),
+    "zeros": pa.ListArray.from_arrays(pa.array([0, 2**22], pa.int32()), pa.repeat(0, 2**22)),
+    "empty texts": pa.ListArray.from_arrays(pa.array([0, 2**22], pa.int32()), pa.repeat("", 2**22)),
+    "fixed binary": pa.array([b"x" * (2**26 - 8)]),
+}
+"""Columns of one row with more than 64 MiB of values, in files of a few kilobytes."""
+
+
+@pytest.mark.parametrize("kind", SWOLLEN)
+def test_values_of_any_type_count(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"values": SWOLLEN[kind]}), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    with pytest.raises(ValueError, match="a row has more than 64 MiB of values"):
+        list(read_parquet(path))
+
+
+READ = {
+    "maps": pa.array([[("a", "b")], None, []], pa.map_(pa.string(), pa.string())),
+    "pairs": pa.array([["a", "b"], None, ["c", "d"]], pa.list_(pa.string(), 2)),
+    "structs": pa.array([[{"a": 1, "b": "x"}, None], None, []]),
+    "dates": pa.array([date(2026, 1, 2), None, date(2026, 3, 4)]),
+    "amounts": pa.array([Decimal("1.50"), None, Decimal("2.25")]),
+    "digests": pa.array([b"ab", None, b"cd"], pa.binary(2)),
+}
+
+
+def test_values_of_common_types_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    table = pa.table(READ)
+    pq.write_table(table, path)
+    assert list(read_parquet(path)) == select_parquet_rows(path) == table.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        (pa.array([["a"]], pa.list_view(pa.string())), "'odd' has the type list_view<"),
+        (pa.array([None], pa.list_(pa.int64(), 2**24)), r"'odd' has the type fixed_size_list<.*"),
+        (pa.array([[["a"]]], pa.list_(pa.list_(pa.string(), 1))), "'odd' has the type list<"),
+    ],
+)
+def test_a_type_that_is_not_read_is_named(tmp_path: Path, column: object, says: str) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": ["a"], "odd": column}), path)
+    with pytest.raises(OSError, match=f"{says}.*; write it as texts, numbers, dates"):
+        list(read_parquet(path))
+    assert select_parquet_rows(path, columns=["id"]) == [{"id": "a"}]
+
+
+def test_lists_with_more_values_than_bytes_are_not_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "ALLOWED_LIST_VALUES", 10_000)
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": ["a"], "a.b": [[0] * 20_000]}), path)
+    assert path.stat().st_size < 20_000
+    with pytest.raises(OSError, match="its lists have 20,000 values, which is more than its bytes"):
+        select_parquet_rows(path, columns=["a.b"])
+    assert select_parquet_rows(path, columns=["id"]) == [{"id": "a"}]
+
+
+def test_wide_rows_are_read_a_few_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(
+        pa.table({"id": ["a"], "wide": pa.array([b"x" * 2**20], pa.binary(2**20))}), path
+    )
+    with open_parquet_bounded(path) as file:
+        assert limit_batch(file, 5000) == 63
+        assert limit_batch(file, 5000, ["id"]) == 5000
 
 
 @pytest.mark.parametrize(

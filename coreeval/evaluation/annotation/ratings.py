@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -100,7 +100,7 @@ def collect_ratings(
     design: StudyDesign = LABEL_STUDY,
     texts: Mapping[str, RatedText] = MappingProxyType({}),
 ) -> RatingCollection:
-    """Collect the ratings from the rows of all sheets.
+    """Collect the ratings from the rows of all sheets; case does not tell raters apart.
 
     Args:
         rows: The rows of all sheets.
@@ -115,11 +115,13 @@ def collect_ratings(
     remarks: list[Remark] = []
     said: dict[_About, _RatingCell] = defaultdict(_RatingCell)
     seen: dict[str, None] = {}
+    spellings: dict[str, str] = {}
     known = set(items)
     for row in rows:
         if wrong := _find_row_problem(row, known):
             problems.append(wrong)
             continue
+        row = replace(row, rater=spellings.setdefault(row.rater.casefold(), row.rater))
         seen[row.rater] = None
         if len(seen) > MOST_RATERS:
             raise UsageError(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 from zipfile import ZipFile
 
 from coreeval.errors import CoreEvalError, UsageError
@@ -225,6 +225,7 @@ def write_sheet_xlsx(
     for row in (columns, *(make_cells(each, rater, design) for each in items)):
         page.append([_fitting(cell, row[0]) for cell in row])
     _format_cells(page, columns)
+    _keep_as_typed(page, columns, design)
     options = max((each.options for each in items), key=len, default=())
     for criterion in design.criteria:
         letter = get_column_letter(columns.index(criterion.name) + 1)
@@ -260,6 +261,14 @@ def _format_cells(page: "Worksheet", columns: Sequence[str]) -> None:
     for column, name in enumerate(columns, start=1):
         page.column_dimensions[get_column_letter(column)].width = WIDTHS.get(name, 12)
     page.freeze_panes = "C2"
+
+
+def _keep_as_typed(page: "Worksheet", columns: Sequence[str], design: StudyDesign) -> None:
+    """Make cells for words text, so that a spreadsheet stores 14.5% and 007 as they are typed."""
+    words = {each.name for each in design.criteria if each.form == "text"} | {"note"}
+    for place in (place for place, name in enumerate(columns, start=1) if name in words):
+        for line in range(2, page.max_row + 1):
+            page.cell(line, place).number_format = "@"
 
 
 def _add_choices(
@@ -342,16 +351,28 @@ def _rows(path: Path, book: "Workbook") -> Iterator[NumberedRow]:
         raise sheet_error(path, "it has no sheet of cells", _AS_WRITTEN)
     page = next((page for page in pages if page.title == RATINGS_SHEET), pages[0])
     page.reset_dimensions()  # a file may declare a smaller size than it has
-    rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
+    rows = page.iter_rows(max_col=_MOST_COLUMNS)
     left = MOST_BYTES  # a text that many cells share is stored once in the file
     for line, row in enumerate(rows, start=1):
-        cells = ["" if cell is None else str(cell) for cell in row]
+        cells = [_read_cell(cell) for cell in row]
         left -= sum(map(len, cells))
         if left < 0:
             raise sheet_error(
                 path, f"its cells have more than {MOST_BYTES:,} characters", _AS_WRITTEN
             )
         yield line, cells
+
+
+_LITERAL: Final = re.compile(r'"[^"]*"|\\.')
+"""The parts of a number format that are shown as they are."""
+
+
+def _read_cell(cell: Any) -> str:  # noqa: ANN401 - one of three classes of openpyxl
+    """Return what was typed into a cell: a spreadsheet stores 14.5% as 0.145 with a format."""
+    value = cell.value
+    if type(value) in (int, float) and "%" in _LITERAL.sub("", cell.number_format):
+        return f"{100 * value:.12g}%"
+    return "" if value is None else str(value)
 
 
 def _refuse_bomb(path: Path, file: BinaryIO) -> None:

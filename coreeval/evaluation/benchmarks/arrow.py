@@ -18,7 +18,7 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
-from coreeval.tools.files import MOST_ROW_BYTES, measure_rows, open_parquet_bounded
+from coreeval.tools.files import MOST_ROW_BYTES, limit_batch, measure_rows, open_parquet_bounded
 
 BATCH = 1024
 SUFFIX = ".parquet"
@@ -43,10 +43,10 @@ class _ParquetFile(Protocol):
     def iter_batches(self, *, batch_size: int, columns: list[str] | None) -> Iterator[_Batch]: ...
 
 
-def _open_parquet(path: Path) -> _ParquetFile:
+def _open_parquet(path: Path, columns: Collection[str]) -> _ParquetFile:
     invalid: type[Exception] = importlib.import_module("pyarrow").ArrowInvalid
     try:
-        file: _ParquetFile = open_parquet_bounded(path)
+        file: _ParquetFile = open_parquet_bounded(path, columns)
     except invalid as error:
         raise DatasetError(f"this is not a Parquet file: {error}", where=str(path)) from None
     except OSError as error:
@@ -63,7 +63,7 @@ def _files(config: DatasetConfig, split: str) -> list[Path]:
 def _open_parquet_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     tables = []
     for path in _files(config, split):
-        file = _open_parquet(path)
+        file = _open_parquet(path, ())
         tables.append((path, find_columns(config, task, file.schema_arrow.names, where=str(path))))
     return _parquet_rows(config, tables)
 
@@ -86,11 +86,11 @@ def read_parquet_records(path: Path, *, columns: Collection[str]) -> Iterator[It
 
     Other columns are not read: a time in nanoseconds, for example, has no value in Python.
     """
-    file = _open_parquet(path)
+    file = _open_parquet(path, columns)
     present = [name for name in file.schema_arrow.names if name in columns]
     arrow_error: type[Exception] = importlib.import_module("pyarrow").ArrowException
     try:
-        batches = file.iter_batches(batch_size=BATCH, columns=present)
+        batches = file.iter_batches(batch_size=limit_batch(file, BATCH, present), columns=present)
         records = (record for batch in batches for record in _batch_records(batch))
         for line, (values, defect) in enumerate(records, start=1):
             yield ItemRecord(line, values, defect)
@@ -114,7 +114,7 @@ def _batch_records(batch: _Batch) -> Iterator[tuple[Values, str]]:
         pass
     for row, size in enumerate(sizes):
         if size > MOST_ROW_BYTES:
-            yield {}, f"the row has more than {MOST_ROW_BYTES >> 20} MiB of text"
+            yield {}, f"the row has more than {MOST_ROW_BYTES >> 20} MiB of values"
         else:
             yield _one_record(batch.slice(row, 1))
 

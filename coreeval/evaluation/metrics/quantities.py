@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs, write_digits
+from coreeval.evaluation.numleak.parsing.answer_text import (
+    GROUPING,
+    join_thousands,
+    normalise_signs,
+    write_digits,
+)
 from coreeval.evaluation.numleak.parsing.dates import find_written_dates
 from coreeval.evaluation.numleak.parsing.quantities import plain_number, says_fall
 from coreeval.tools.units import (
@@ -59,7 +64,8 @@ def _any_of(forms: Iterator[str]) -> str:
 
 
 _DIGITS: Final = (
-    r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?"
+    r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
+    r"|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?"
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d{1,3}(?![\w.]))?"
 )
 _BEFORE: Final = _any_of(form for form in _MONEY if not form.endswith(("dollars", "s", "n")))
@@ -77,7 +83,7 @@ _MARKUP: Final = (
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf)\{([^{}\n]{0,200})\}"), r"\1"),
     (re.compile(r"\\(?=[%$,;!])|\\[()\[\]]|\$(?=[^$\n]{1,40}\\%\$?)|(?<=\\%)\$|\*\*|`|__"), ""),
     (re.compile(r"\{,\}"), ","),
-    (re.compile(r"(?<=\d)['\u00a0\u202f\u2009](?=\d{3}(?!\d))"), "_"),
+    (GROUPING, "_"),
     (re.compile(r"[^\S\n]+"), " "),
 )
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
@@ -122,7 +128,7 @@ def normalise_numbers(text: str, most: int | None = LONGEST_TEXT) -> str:
     said = write_powers(text if most is None else text[-most:])
     for mark, left in _MARKUP:
         said = mark.sub(left, said)
-    return write_digits(normalise_signs(said)).strip()
+    return write_digits(join_thousands(normalise_signs(said))).strip()
 
 
 def find_quantities(text: str) -> list[Quantity]:

@@ -2,6 +2,10 @@
 
 In scripts without spaces between words (Chinese, Japanese, Thai, …) each character is a word:
 otherwise a sentence would be one word, and empty for the usual tokenizer of ROUGE.
+
+The vowel signs of Hindi and other scripts, which Python does not count as letters, are parts of
+words. Points of Hebrew and Arabic, which most texts leave out, and accents that have no letter of
+their own do not count.
 """
 
 import re
@@ -17,6 +21,9 @@ _UNSPACED = (
 )
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_LIGHT_MARKS = ((0x300, 0x36F), (0x483, 0x489), (0x591, 0x6ED), (0x8CA, 0x8FF), (0x1AB0, 0x1AFF),
+                (0x1DC0, 0x1DFF), (0x20D0, 0x20FF), (0xFE00, 0xFE2F))  # fmt: skip
+"""Accents, points of Hebrew and Arabic, marks of symbols and selectors of glyphs."""
 _PIECE = re.compile(rf"[{_UNSPACED}]|[^{_UNSPACED}]+")
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -29,8 +36,40 @@ def find_ascii_words(text: str) -> list[str]:
 
 
 def find_words(text: str) -> list[str]:
-    """Return runs of letters and digits of any script in lower case."""
-    return _WORD.findall(unicodedata.normalize("NFC", text).lower())
+    """Return runs of letters, vowel signs and digits of any script in lower case."""
+    plain = unicodedata.normalize("NFC", text).lower()
+    if plain.isascii():
+        return _WORD.findall(plain)
+    return _word_with_signs().findall(drop_light_marks(plain))
+
+
+def is_vowel_sign(char: str) -> bool:
+    """Return whether a character is a mark without which a word is another word."""
+    light = any(first <= ord(char) <= last for first, last in _LIGHT_MARKS)
+    return unicodedata.category(char) in ("Mn", "Mc") and not light
+
+
+@cache
+def list_vowel_signs() -> str:
+    """Return all vowel signs, for a class of a regular expression."""
+    return "".join(filter(is_vowel_sign, map(chr, range(0x300, 0x1F000))))
+
+
+def drop_light_marks(text: str) -> str:
+    """Return a text without the marks that do not count."""
+    return _light_mark().sub("", text)
+
+
+@cache
+def _light_mark() -> re.Pattern[str]:
+    every = (chr(code) for first, last in _LIGHT_MARKS for code in range(first, last + 1))
+    return re.compile(f"[{''.join(one for one in every if unicodedata.combining(one))}]")
+
+
+@cache
+def _word_with_signs() -> re.Pattern[str]:
+    letter = rf"[^\W_{_UNSPACED}]"
+    return re.compile(rf"[{_UNSPACED}]|{letter}(?:{letter}|[{list_vowel_signs()}])*")
 
 
 def has_only_ascii_letters(text: str) -> bool:

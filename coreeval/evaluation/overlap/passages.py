@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from coreeval.evaluation.metrics.text import is_vowel_sign
 from coreeval.evaluation.overlap.shingles import (
     WIDTH,
     WIDTH_UNSPACED,
@@ -91,7 +92,7 @@ class _Folding(dict[int, str]):
         character = chr(code)
         folded = unicodedata.normalize("NFKC", character).casefold()
         found = folded if len(folded) == 1 else character
-        self[code] = found if found.isalnum() else _DROPPED
+        self[code] = found if found.isalnum() or is_vowel_sign(found) else _DROPPED
         return self[code]
 
 

@@ -12,12 +12,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from coreeval.evaluation.metrics.text import drop_light_marks, list_vowel_signs
 from coreeval.tools.text import UNSPACED
 
 if TYPE_CHECKING:
@@ -257,9 +259,14 @@ class Boilerplate:
         return np.where(np.cumsum(steps)[: len(codes)] > 0, np.uint64(0), codes)
 
 
-_SIGN = re.compile(r"_|(?<!\d)[^\w\s]|[^\w\s](?!\d)")
+_SIGN = r"_|(?<!\d)[^\w\s{vowels}]|[^\w\s{vowels}](?!\d)"
 """A punctuation mark or symbol, but not between two digits: 1.5 is not 15, 2-1 not 2+1."""
 _BLANK_BESIDE = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
+
+
+@cache
+def _sign() -> re.Pattern[str]:
+    return re.compile(_SIGN.format(vowels=list_vowel_signs()))
 
 
 def normalise_words(text: str) -> str:
@@ -267,8 +274,8 @@ def normalise_words(text: str) -> str:
 
     NFKC (Unicode Standard Annex 15) makes full-width and other compatible forms equal.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    words = " ".join(_SIGN.sub(" ", folded).split())
+    folded = drop_light_marks(unicodedata.normalize("NFKC", text).casefold())
+    words = " ".join(_sign().sub(" ", folded).split())
     return _BLANK_BESIDE.sub("", words)
 
 

@@ -76,9 +76,11 @@ class Pair:
         """
         if not self.original_options or not self.modified_options:
             return self.reference
-        if self.reference not in self.original_options:
+        told = self.reference.strip()
+        options = {letter.casefold(): text for letter, text in self.original_options.items()}
+        right = self.original_options.get(told, options.get(told.casefold()))
+        if right is None:
             return self.reference
-        right = self.original_options[self.reference]
         letters = [letter for letter, text in self.modified_options.items() if text == right]
         return letters[0] if letters else ""
 

@@ -40,6 +40,7 @@ from coreeval.evaluation.statistics import (
     bootstrap_sums,
     cluster_sums,
     leave_one_out,
+    number_clusters,
     permute_sums,
 )
 
@@ -62,7 +63,7 @@ class Permutations(NamedTuple):
 def permute(
     items: PairMeasures,
     members: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    clusters: NDArray[np.str_],
+    clusters: NDArray[np.int64],
     draws: int,
     rng: np.random.Generator,
 ) -> Permutations:
@@ -162,8 +163,8 @@ class SplitItems:
     """Measures of the pairs of all splits."""
     places: Mapping[str, int]
     """Row of each item in `measured`, by item id."""
-    clusters: Mapping[str, str]
-    """Cluster of each item, by item id."""
+    clusters: Mapping[str, int]
+    """Number of each item's cluster, by item id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,8 +237,7 @@ def list_extremes(
     There are two extremes if the compared splits differ in their numbers of unanswered items,
     otherwise none.
     """
-    names = np.array([pair.split for pair in pairs], dtype=np.str_)
-    first, second = (names == name for name in compared)
+    first, second = (_mark_split(pairs, name) for name in compared)
     if not rates_differ(silent[first], silent[second]):
         return []
     return [(silent & first, silent & second), (silent & second, silent & first)]
@@ -261,9 +261,8 @@ def resample_measures(
     items: PairMeasures, pairs: Sequence[Pair], *, compared: tuple[str, str], draws: int, seed: int
 ) -> FileReplicates:
     """Resample scored pairs; if a compared split has no pairs, all its numbers are undefined."""
-    names = np.array([pair.split for pair in pairs], dtype=np.str_)
-    clusters = np.array([_cluster(pair) for pair in pairs], dtype=np.str_)
-    first, second = (names == name for name in compared)
+    clusters = number_clusters([_cluster(pair) for pair in pairs])
+    first, second = (_mark_split(pairs, name) for name in compared)
 
     def deal_items() -> Permutations:
         if not (first.any() and second.any()):
@@ -274,7 +273,7 @@ def resample_measures(
     return FileReplicates(
         splits={
             name: _replicate_split(
-                items, pairs, names == name, clusters, draws, _stream(seed, name)
+                items, pairs, _mark_split(pairs, name), clusters, draws, _stream(seed, name)
             )
             for name in dict.fromkeys([*(pair.split for pair in pairs), *compared])
         },
@@ -289,7 +288,7 @@ def _replicate_split(
     items: PairMeasures,
     pairs: Sequence[Pair],
     chosen: NDArray[np.bool_],
-    clusters: NDArray[np.str_],
+    clusters: NDArray[np.int64],
     draws: int,
     rng: np.random.Generator,
 ) -> SplitReplicates:
@@ -310,7 +309,7 @@ def _replicate_split(
         items=SplitItems(
             measured=items,
             places={pair.id: place for place, pair in own},
-            clusters={pair.id: str(clusters[place]) for place, pair in own},
+            clusters={pair.id: int(clusters[place]) for place, pair in own},
         ),
     )
 
@@ -326,13 +325,17 @@ def draw_jointly(
     Returns:
         Scores of shape (1 + draws,); the first is the observed score, with each item counted once.
     """
-    clusters = [several[0].clusters[each] for each in ids]
+    clusters = np.array([several[0].clusters[each] for each in ids], np.int64)
     found = []
     for own in several:
         sums = cluster_sums(own.measured.rows[[own.places[each] for each in ids]], clusters)
         drawn = bootstrap_sums(sums, draws, _stream(seed, name))
         found.append(own.measured.scores(np.vstack([sums.sum(axis=0), drawn])))
     return found
+
+
+def _mark_split(pairs: Sequence[Pair], name: str) -> NDArray[np.bool_]:
+    return np.fromiter((pair.split == name for pair in pairs), np.bool_, len(pairs))
 
 
 def _cluster(pair: Pair) -> str:

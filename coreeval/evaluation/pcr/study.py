@@ -91,6 +91,12 @@ def resample_files(
         raise UsageError(
             f"there is no metric {settings.metric!r}", where="metric", hint=", ".join(METRICS)
         )
+    if settings.train == settings.test:
+        raise UsageError(
+            f"PCR would compare the split {settings.train!r} with itself",
+            where="train and test split",
+            hint="name two different splits",
+        )
     for name, pairs in files.items():
         _require_splits(name, pairs, settings)
     once = partial(

@@ -11,7 +11,7 @@ import numpy as np
 
 from coreeval.evaluation.label_scores import expand_interval
 from coreeval.evaluation.scores import NO_SCORE, Score
-from coreeval.evaluation.statistics import Array, cluster_sums
+from coreeval.evaluation.statistics import Array, cluster_sums, number_clusters
 from coreeval.schema import Arm
 
 TermName = Literal[
@@ -63,10 +63,11 @@ def score_auc(
         return NO_SCORE
     some, other = (np.array([table[at][arm] for at in both]) for arm in (first, second))
     higher = (some[:, None] > other) + 0.5 * (some[:, None] == other)
-    known, unit = np.unique([names[at] for at in both], return_inverse=True)
-    weights = draw_weights(len(known), draws)[:, unit]
+    unit = number_clusters([names[at] for at in both])
+    known = int(unit.max()) + 1
+    weights = draw_weights(known, draws)[:, unit]
     drawn = np.einsum("di,ij,dj->d", weights, higher, weights, optimize=True)
-    return make_score(float(higher.mean()), drawn / weights.sum(axis=1) ** 2, len(both), len(known))
+    return make_score(float(higher.mean()), drawn / weights.sum(axis=1) ** 2, len(both), known)
 
 
 @lru_cache(maxsize=4)

@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from coreeval.agents.name_finder import NameFinder
+from coreeval.agents.name_finder import STROKED, NameFinder
 from coreeval.errors import RunLocked
 from coreeval.releases.takedown.calls import TextMatches, open_database, sqlite_errors, transaction
 from coreeval.releases.takedown.documents import erase_in_document
@@ -150,6 +150,9 @@ def _likely_rows(texts: Any, pieces: Sequence[str]) -> list[int]:  # noqa: ANN40
         return list(range(len(texts)))
     plain = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"[\p{Mn}\p{Cf}]", "")
     plain = pc.utf8_lower(plain)
+    if pc.any(pc.match_substring_regex(plain, f"[{''.join(STROKED)}]")).as_py():
+        for letter, written in STROKED.items():
+            plain = pc.replace_substring(plain, letter, written)
     found = [pc.match_substring(plain, piece) for piece in (*pieces, *_WORTH_A_LOOK)]
     either = found[0]
     for each in found[1:]:

@@ -58,6 +58,8 @@ _SMALLEST: Final = Decimal("1e-15")
 _LARGEST: Final = Decimal("1e15")
 _LONGEST_ANSWER: Final = 2_000
 _LONGEST_VALUE: Final = 100
+_EXPONENT: Final = re.compile(r"\de\+?(\d+)", re.IGNORECASE)
+_LARGEST_POWER: Final = 200
 _MOST_ANSWERS: Final = 1_000
 _LONGEST_DETAIL: Final[Mapping[str, int]] = {"unit": 200, "tolerance": 2_000, PROGRAM: 2_000}
 """Limits on lengths and on accepted answers (own choice): every answer of a model is compared with
@@ -112,11 +114,14 @@ def _read_answers(value: object) -> list[str]:
 
 
 def _check_length(accepted: Sequence[str], label: Label) -> None:
-    """Raise ItemDefect if an accepted number or date is longer than one can be."""
+    """Raise ItemDefect if an accepted number or date is longer or larger than one can be."""
     if any(len(text) > _LONGEST_VALUE for text in accepted):
         raise ItemDefect(
             f"an answer has more than {_LONGEST_VALUE} characters, but its type is {label.name}"
         )
+    powers = (int(found[1]) for text in accepted for found in _EXPONENT.finditer(text))
+    if label == _NUMERIC and any(power > _LARGEST_POWER for power in powers):
+        raise ItemDefect(f"an answer is larger than 1e{_LARGEST_POWER}")
 
 
 def _check_units(numbers: Sequence[str]) -> None:

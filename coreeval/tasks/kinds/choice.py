@@ -176,9 +176,10 @@ def _find_options(given: float | str, options: Sequence[str], names: Sequence[st
 
 def _find_named_option(said: str, names: Sequence[str]) -> int | None:
     """Return the option with a name or an index; None if there is none."""
-    for place, name in enumerate(names):
-        if said.casefold() == name.casefold():
-            return place
+    for fold in (str, str.casefold):
+        for place, name in enumerate(names):
+            if fold(said) == fold(name):
+                return place
     number = said.removesuffix(".0")
     if not (number.isdecimal() and number.isascii()) or len(number) > len(str(MOST_OPTIONS)):
         return None

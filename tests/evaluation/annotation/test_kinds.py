@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,25 @@ def test_all_right_answers_have_no_kappa_and_wrong_ones_no_agreement() -> None:
     wrong = scored("answer", [NUMBER] * 2, {"ann": "1|2", "bob": "5|6"}).criteria[-1]
     assert wrong.notes == ("all ratings are wrong answers: kappa and alpha are not defined",)
     assert wrong.reliability.agreement.estimate == 0
+
+
+def test_a_workbook_gives_answers_as_they_were_typed(tmp_path: Path) -> None:
+    """A spreadsheet keeps what is typed into a text cell, and 0.145 for 14.5% in any other."""
+    design, path = STUDIES["answer"], tmp_path / "a.xlsx"
+    items = [replace(sheet_item(NUMBER), item=f"i{number}") for number in range(5)]
+    write_sheet_xlsx(path, items, study="abc123", rater="ann", design=design)
+    book = load_workbook(path)
+    page = book["ratings"]
+    names = [cell.value for cell in page[1]]
+    formats = {name: page.cell(2, names.index(name) + 1).number_format for name in names}
+    assert (formats["answer"], formats["note"], formats["item"]) == ("@", "@", "General")
+    typed = [(0.145, "0.0%"), (1, "0%"), (14.5, '0.0"%"'), (14.5, "0.0\\%"), (7, "General")]
+    for line, (value, form) in enumerate(typed, start=2):
+        cell = page.cell(line, names.index("answer") + 1)
+        cell.value, cell.number_format = value, form
+    book.save(path)
+    rows = read_sheets([path], design.columns)
+    assert [row.cells["answer"] for row in rows] == ["14.5%", "100%", "14.5", "14.5", "7"]
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,14 @@ def test_a_rating_given_twice_counts_once_and_not_at_all_if_it_is_another() -> N
     assert found.ratings["fluency"]["i1"] == {"ann": 3}
 
 
+def test_case_does_not_tell_raters_apart() -> None:
+    """A sheet that is handed in twice would agree with itself."""
+    rows = [row("i1", "Ada", *GOOD), row("i1", "ADA", *GOOD), row("i1", "Bo", *GOOD)]
+    found = collect_ratings(rows, ["i1"])
+    assert found.raters == ("Ada", "Bo")
+    assert {each.kind for each in found.problems} == {"double"}
+
+
 def test_rows_about_nothing_or_by_nobody_are_told() -> None:
     found = collect_ratings([row("x9", "ann", *GOOD), row("i1", "", *GOOD)], ["i1"])
     assert [each.kind for each in found.problems] == ["unknown_item", "no_rater"]

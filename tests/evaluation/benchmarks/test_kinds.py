@@ -85,6 +85,7 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
         ({"answers": [float("nan")]}, "answers has a number that is not finite"),
         ({"answers": ["x" * 2_001]}, "an answer has more than 2,000 characters"),
         ({"answers": ["5", "5" * 101]}, "more than 100 characters, but its type is number"),
+        ({"answers": "1e400", "answer_type": "number"}, "an answer is larger than 1e200"),
         ({"answers": ["May " * 26], "answer_type": "date"}, "but its type is date"),
         ({"answers": [*range(1_001)]}, "it has 1,001 answers, but the maximum is 1,000"),
         ({"unit": "m" * 201}, "the unit has more than 200 characters"),
@@ -193,7 +194,7 @@ def test_text_that_many_rows_share_is_measured_within_structs(tmp_path: Path) ->
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "test.parquet")
     found = read("parquet", tmp_path, QUIZ)
     assert len(found.samples) == 1
-    assert [row.reason for row in found.bad_rows] == ["the row has more than 64 MiB of text"] * 2
+    assert [row.reason for row in found.bad_rows] == ["the row has more than 64 MiB of values"] * 2
 
 
 def test_large_files_are_read_row_by_row(tmp_path: Path) -> None:

@@ -187,6 +187,16 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
         assert line == number and wanted in reason, reason
 
 
+def test_labels_that_differ_in_case_are_told_apart(tmp_path: Path) -> None:
+    row: dict[str, object] = {"question": "Which?", "answerKey": "A"}
+    rows = [
+        row | {"choices": {"text": ["x", "y"], "label": labels}}
+        for labels in (["a", "A"], ["A", "a"], ["b", "a"])
+    ]
+    found = read("jsonl", as_json(tmp_path / "test.jsonl", rows), QUIZ)
+    assert [sample.label for sample in found.samples] == [1, 0, 1]
+
+
 def test_a_number_is_an_index_and_a_text_says_which_is_meant(tmp_path: Path) -> None:
     row: dict[str, object] = {"question": "How many?", "choices": ["2", "1", "0"]}
     rows = [row | {"answer": 2}, row | {"answer": "2", "answer_text": "2"}, row | {"answer": "1"}]

@@ -261,7 +261,7 @@ def test_a_parquet_row_with_too_much_text_is_a_bad_row(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "x.parquet", compression="zstd")
     found = read("parquet", tmp_path / "x.parquet")
     assert len(found.samples) == 1
-    assert reasons(found.bad_rows) == [(2, "the row has more than 64 MiB of text")]
+    assert reasons(found.bad_rows) == [(2, "the row has more than 64 MiB of values")]
 
 
 def test_a_damaged_parquet_file(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import math
 import re
 import tracemalloc
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from coreeval.evaluation.metrics.performance import (
     count_common_words,
     mean_score,
 )
+from coreeval.evaluation.metrics.text import find_words
 from coreeval.evaluation.modifications import BY_RULE, DECADE_SHIFTS, FLOOR, PIECE, SHIFTS
 from coreeval.tools.embeddings import MINILM, PACKAGE, open_embeddings
 from tests.evaluation.recorded import Recorded, beside, recorded
@@ -124,6 +126,19 @@ def test_unspaced_scripts_are_scored_by_character() -> None:
         BLEU(tokenize="zh").corpus_score([pair[1]], [[pair[0]]]).score / 100
     )
     assert scored("rouge_1", ("Процент вырос", "процент упал")).score == 0.5
+
+
+def test_vowel_signs_are_parts_of_words() -> None:
+    """Python counts them as signs between words."""
+    boy, girl = "वह लड़का अच्छा है", "वह लड़की अच्छी है"
+    assert find_words(boy) == [unicodedata.normalize("NFC", word) for word in boy.split()]
+    assert scored("rouge_1", (boy, girl)).score == scored("rouge_l", (boy, girl)).score == 0.5
+    assert scored("rouge_1", (boy, boy)).score == 1
+    assert find_words("தமிழ் নদী ಕನ್ನಡ") == ["தமிழ்", "নদী", "ಕನ್ನಡ"]
+    assert find_words("\u05de\u05b6\u05dc\u05b6\u05da, \u0645\u064e\u0644\u0650\u0643") == [
+        "\u05de\u05dc\u05da", "\u0645\u0644\u0643"
+    ]  # fmt: skip
+    assert find_words("\u0130stanbul x\u0302 \u2764\ufe0f 1\ufe0f\u20e3") == ["istanbul", "x", "1"]
 
 
 def test_answers_in_another_script_are_named() -> None:

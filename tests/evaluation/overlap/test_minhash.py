@@ -25,6 +25,8 @@ from tests.evaluation.overlap.kit import CHINESE, QUESTION, unrelated
         ("曲线 的斜率, 为____。", "曲线的斜率为"),
         ("Stra\u00dfe", "STRASSE"),
         ("😂 😂", "😂 😂\n"),
+        ("\u0645\u064e\u0644\u0650\u0643", "\u0645\u0644\u0643"),
+        ("\u05de\u05b6\u05dc\u05b6\u05da\u05be", "\u05de\u05dc\u05da"),
     ],
 )
 def test_form_case_signs_and_blanks_do_not_count(one: str, other: str) -> None:
@@ -32,7 +34,16 @@ def test_form_case_signs_and_blanks_do_not_count(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("1.5 %", "15 %"), ("2-1", "2+1"), ("😂", "🙃"), ("a b", "a c")]
+    ("one", "other"),
+    [
+        ("1.5 %", "15 %"),
+        ("2-1", "2+1"),
+        ("😂", "🙃"),
+        ("a b", "a c"),
+        ("वह लड़का अच्छा है", "वह लड़की अच्छी है"),
+        ("दिन", "दान"),
+        ("เขา", "เข้า"),
+    ],
 )
 def test_what_tells_texts_apart_stays(one: str, other: str) -> None:
     assert normal_key(one) != normal_key(other)

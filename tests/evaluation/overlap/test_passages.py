@@ -65,6 +65,12 @@ def test_long_texts_are_searched_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch)
     assert hit.b[0].id == "b4" and hit.texts[1] == QUESTION[:-3]
 
 
+def test_vowel_signs_are_letters() -> None:
+    letters = encode_letters(["दिन!", "दान"])
+    assert letters.of(0).tolist() == [*map(ord, "दिन")]
+    assert letters.of(1).tolist() == [*map(ord, "दान")]
+
+
 def test_letters_keep_their_places() -> None:
     letters = encode_letters(["A-b, \uff23!", "", "x"])
     assert [chr(code) for code in letters.codes if code] == ["a", "b", "c", "x"]

@@ -1,6 +1,7 @@
 """Files of pairs: every line is either a pair or a bad line with its reason."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,7 @@ def test_a_file_that_is_not_there(path: Path) -> None:
 def test_the_right_letter_moves_with_its_text() -> None:
     first, second = {"A": "one", "B": "two"}, {"A": "two", "B": "one"}
     assert pair(reference="A", options=(first, second)).modified_reference == "B"
+    assert pair(reference=" a ", options=(first, second)).modified_reference == "B"
     assert pair(reference="two", options=(first, second)).modified_reference == "two"
     assert pair(reference="A").modified_reference == "A"
     assert pair(reference="A", options=(first, {"A": "three"})).modified_reference == ""
@@ -230,6 +232,22 @@ def test_repeated_items_do_not_count_twice() -> None:
     assert whole.difference.points.p_value == pytest.approx(
         once.difference.points.p_value, abs=0.08
     )
+
+
+def test_a_cluster_may_be_named_by_a_whole_text() -> None:
+    pairs = documents(4, True)
+    longer = [
+        replace(
+            each, cluster="train" + "x" * 200_000 if each.cluster == "train 0" else each.cluster
+        )
+        for each in pairs
+    ]
+    tracemalloc.start()
+    found = compared(longer).splits["train"]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150_000_000
+    assert (found.n, found.clusters) == (240, 60)
 
 
 def test_documents_of_unequal_size_give_right_p_values() -> None:

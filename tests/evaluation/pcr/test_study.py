@@ -167,6 +167,8 @@ def test_what_cannot_be_compared() -> None:
         compared(CLEAN, replace(ASKED, metric="f1"))
     with pytest.raises(UsageError, match="no consistency measure 'same'"):
         compared(CLEAN, replace(ASKED, consistency="same"))
+    with pytest.raises(UsageError, match="PCR would compare the split 'test' with itself"):
+        compared(CLEAN, replace(ASKED, train="test"))
 
 
 ABLATION_SETTINGS = PcrSettings(metric="exact_match", consistency="exact", draws=300)

@@ -207,8 +207,11 @@ def _row_date(names: Cells, row: Cells) -> str | None:
 
 _DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\u2796"
 _FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_ZEROS: Final = (0x0660, 0x06F0, 0x0966)
+"""The zeros of Arabic, Persian and Devanagari; their other digits follow them."""
 _PLAIN: Final[dict[int, int | str]] = {
     **_FULL_WIDTH,
+    **{zero + digit: str(digit) for zero in _ZEROS for digit in range(10)},
     **dict.fromkeys(map(ord, _DASHES), "-"),
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
     **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb"), '"'),
@@ -216,10 +219,13 @@ _PLAIN: Final[dict[int, int | str]] = {
     **dict.fromkeys(map(ord, "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079"), ""),
     **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"), ""),
     ord("\u066a"): "%",
+    ord("\u066b"): ".",
     ord("\u3002"): ". ",
     ord("\u3001"): ",",
 }
-_GROUPING: Final = re.compile(r"(?<=\d)['\u00a0\u202f\u2009](?=\d{3}(?!\d))")
+_DECIMAL_DOT: Final = re.compile(r"(?<=\d)\u00b7(?=\d)")
+GROUPING: Final = re.compile(r"(?<=\d)['\u2019\u066c\u00a0\u202f\u2009](?=\d{3}(?!\d))")
+"""A separator of thousands that is nothing else between digits."""
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _LATEX: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathit|textit)\{([^{}\n]{0,200})\}"), r"\1"),
@@ -242,7 +248,9 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\*\*|__|`|(?<!\w)\*(?=[^\s*])|(?<=[^\s*])\*(?!\w)|(?<!\w)_|_(?!\w)"), ""),
 )
 _QUOTED_LINE: Final = re.compile(r"^(?:[ |]|>(?!\d)|#+(?!\d))+|[ |]+$", re.MULTILINE)
-_GROUPED_BY_BLANKS: Final = re.compile(r"[^\w\n]*\d{1,3}(?: \d{3}){1,4}[.,]\d+[^\w\n]*")
+_GROUPED_BY_BLANKS: Final = re.compile(
+    r"[^\w\n]*\d{1,3}(?:(?: \d{3}){2,4}|(?: \d{3}){1,4}[.,]\d+)[^\w\n]*"
+)
 _EAST_ASIAN: Final = "\u3040-\u30ff\u3400-\u9fff"
 _EAST_ASIAN_DATE: Final = re.compile(
     r"(?<!\d)(\d{4}) ?\u5e74 ?(\d{1,2}) ?\u6708(?: ?(\d{1,2}) ?\u65e5)?"
@@ -285,19 +293,23 @@ def normalise_text(response: str) -> str:
 
     Reasoning blocks are removed; objects and tables become lines of words.
     """
-    text = flatten_objects(extract_final_answer(response)[-LONGEST_ANSWER:]).translate(_PLAIN)
-    text = flatten_tables(_strip_marks(_MARKUP, _strip_marks(_LATEX, _GROUPING.sub("_", text))))
+    text = normalise_signs(flatten_objects(extract_final_answer(response)[-LONGEST_ANSWER:]))
+    text = flatten_tables(_strip_marks(_MARKUP, _strip_marks(_LATEX, GROUPING.sub("_", text))))
     text = _EAST_ASIAN_MONTH.sub(_month_name, write_iso_dates(text))
     text = _EAST_ASIAN_EDGE.sub(" ", text)
     text = _QUOTED_LINE.sub("", _SPACES.sub(" ", text))
-    if _GROUPED_BY_BLANKS.fullmatch(text):
-        text = re.sub(r"(?<=\d) (?=\d)", "_", text)
+    text = join_thousands(text)
     return _IN_WORDS.sub(_digits, text).strip()
 
 
 def normalise_signs(text: str) -> str:
-    """Return a text with typographic characters replaced by plain ones."""
-    return text.translate(_PLAIN)
+    """Return a text with typographic characters and foreign digits replaced by plain ones."""
+    return _DECIMAL_DOT.sub(".", text).translate(_PLAIN)
+
+
+def join_thousands(text: str) -> str:
+    """Return a text with `_` between thousands, if it is one number with blanks between them."""
+    return re.sub(r"(?<=\d) (?=\d)", "_", text) if _GROUPED_BY_BLANKS.fullmatch(text) else text
 
 
 def write_digits(text: str) -> str:

@@ -94,7 +94,7 @@ def has_unclear_sign(before: str, digits: str) -> bool:
 Measure = Literal["own", "bare", "other"]
 """Whether a number is in the unit of the series, without a unit, or in another unit."""
 _DIGITS: Final = (
-    r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
+    r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.,]\d+)?|\.\d+)"
 )
 _SIGN: Final = "(?P<SIDEsign>(?:minus |negative |plus |positive )?[-+]?)"
@@ -105,7 +105,12 @@ _FOREIGN: Final = (
     r"|thousand|million|billion|trillion|[kmb]n?|ppm|ppb|x|times|standard deviations?"
     r"|days?|weeks?|months?|years?|quarters?|out of|(?:in |as an? )?(?:decimal|fraction)"
 )
-_STARTS: Final = r"(?:(?<![\w./\u2020^#+-])(?=[-+])|(?<![\w./\u2020^#+-])(?<!\d,)(?<!\w-)(?![-+]))"
+_DOTS: Final = r"\u22c5\u2219\u2022\u2027\u30fb"
+"""Dots in the middle of the line, which between digits may or may not be a decimal point."""
+_STARTS: Final = (
+    rf"(?:(?<![\w./\u2020^#+-])(?=[-+])"
+    rf"|(?<![\w./\u2020^#+-])(?<!\d,)(?<!\d[{_DOTS}])(?<!\w-)(?![-+]))"
+)
 """Positions at which a number may begin.
 
 After a comma only if the comma separates columns; never after its own sign.
@@ -230,7 +235,7 @@ def _number_pattern(unit: Unit) -> re.Pattern[str]:
     return re.compile(
         rf"(?:(?P<about>(?:±|\+/-) ?)|{_STARTS}){ends[0]}(?P<first_end>)"
         rf"(?:(?P<gap> ?)(?P<link>-|to|and|through) ?~?{ends[1]})?"
-        r"(?![\w/\u2044†^])(?!-(?:[A-Za-z]|\s*$)|[.,]\d)",
+        rf"(?![\w/\u2044†^])(?!-(?:[A-Za-z]|\s*$)|[.,{_DOTS}]\d)",
         re.IGNORECASE,
     )
 
@@ -304,5 +309,7 @@ def plain_number(digits: str) -> str:
     """Return digits without thousands separators, with a point as the decimal separator."""
     if "." in digits and digits.find(",") > digits.find("."):
         return digits.replace(".", "").replace(",", ".")
+    if digits.count(".") > 1:
+        return digits.replace(".", "")
     grouped = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", digits)
     return digits.replace(",", "" if grouped else ".")

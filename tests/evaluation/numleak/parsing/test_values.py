@@ -34,6 +34,14 @@ def read(text: str | None, unit: str = "percent", kind: AnswerKind = "answered")
         ("1.234,5%", 1234.5),
         ("1'234.5%", 1234.5),
         ("1\u202f234.5 percent", 1234.5),
+        ("\u0667\u066b\u0664\u0665\u066a", 7.45),
+        ("\u0661\u066c\u0662\u0663\u0664\u066b\u0665%", 1234.5),
+        ("\u096d.\u096a\u096b%", 7.45),
+        ("7\u00b745%", 7.45),
+        ("It was 7\u00b745 per cent in March 2020.", 7.45),
+        ("1\u2019234\u2019567%", 1234567),
+        ("1.234.567%", 1234567),
+        ("1 234 567", 1234567),
         ("minus three point one two percent", -3.12),
         ("twenty-one and a half per cent", 21.5),
         ("-310 bps", -3.1),
@@ -68,7 +76,7 @@ def test_a_value_is_read(text: str, value: float) -> None:
         "The rate rose from 7.6% to 7.8%.", "Typically between -3% and +3%.", "(3.12%)", "", None,
         "One of the two: 3.1% or 7.2%.", "See https://example.org/2020/3.1%", "Mkt-RF 5-",
         "The S&P 500 returned more than the T-bill.", "31 degrees Celsius", "20/03/2020",
-        "9" * 200, "1" + "0" * 16 + "%",
+        "7\u22c545%", "7\u202745 %", "4.4\u20227.5%", "9" * 200, "1" + "0" * 16 + "%",
     ],
 )  # fmt: skip
 def test_no_value_is_read(text: str | None) -> None:
