@@ -30,7 +30,7 @@ def of(right: Flags, same: Flags) -> PairMeasures:
 def p_of(items: PairMeasures, size: int, draws: int = 300, scale: Scale = "tanh") -> float:
     """Return the p-value of the first items against the others."""
     first = np.arange(len(items.rows)) < size
-    alone = np.arange(len(items.rows)).astype(np.str_)
+    alone = np.arange(len(items.rows))
     dealt = permute(items, (first, ~first), alone, draws, np.random.default_rng(5))
     with np.errstate(divide="ignore", invalid="ignore"):
         seen, drawn = (studentise_pcr(groups, alpha=0.01, scale=scale) for groups in dealt)
