@@ -62,7 +62,7 @@ from coreeval.runs.manifest import (
 )
 from coreeval.runs.names import short_id
 from coreeval.tools.clock import utc_now
-from coreeval.tools.env_file import read_env_file
+from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.files import hold_lock, write_text
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import has_store
@@ -80,6 +80,7 @@ IfChanged = Literal["refuse", "keep", "anew"]
 """What a resume does if the config changed: refuse, keep the run's own config, or start anew."""
 
 
+@hold_env_file()
 def refresh(
     config: ConfigLike,
     *,
@@ -152,6 +153,7 @@ def refresh(
         return execute(setup, manifest, files, workspace, around)
 
 
+@hold_env_file()
 def resume(
     run_dir: Path | str,
     *,
@@ -203,6 +205,7 @@ def resume(
         return execute(setup, manifest, files, open_workspace(manifest), around)
 
 
+@hold_env_file()
 def retry(
     run_dir: Path | str, *, budget_usd: float | None = None, around: RunHooks = DEFAULT_HOOKS
 ) -> RunSummary:

@@ -53,7 +53,7 @@ from coreeval.runs.arms import fact_rows
 from coreeval.runs.history import SampleHistory, read_sample_history
 from coreeval.schema import BadRow, Result, Sample, Verdict
 from coreeval.tasks import ALL_TARGETS
-from coreeval.tools.env_file import read_env_file
+from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.stores.call_store import CallStore, create_calls, open_calls
 from coreeval.tools.workspace import RunFiles, workspace_for
 
@@ -133,6 +133,7 @@ class SampleGraphState(SampleGraphInput, SampleGraphOutput):
 StoryGraph = CompiledStateGraph[SampleGraphState, None, SampleGraphInput, SampleGraphOutput]
 
 
+@hold_env_file()
 def build_story_graph(
     config: ConfigLike, overrides: Sequence[str] = (), around: RunHooks = DEFAULT_HOOKS
 ) -> StoryGraph:
