@@ -262,7 +262,8 @@ def open_run(
         ConfigError: its telemetry cannot be sent, or the budget cannot be used.
     """
     files = RunFiles(Path(run_dir).resolve())
-    manifest = set_budget(read_manifest(files.manifest), budget_usd)
+    began = read_manifest(files.manifest)
+    manifest = set_budget(began, budget_usd)
     if manifest.cassette and not may_repeat:
         raise _refuse_repeated(files)
     if not files.config.exists():
@@ -280,7 +281,7 @@ def open_run(
     setup = set_up(
         apply_added_targets(config, manifest), now, manifest, workspace=open_workspace(manifest)
     )
-    return files, manifest, setup
+    return files, manifest, replace(setup, began=began)
 
 
 def _refuse_repeated(files: RunFiles) -> RunStateError:
@@ -463,7 +464,8 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
     Raises:
         RunLocked: another process holds it.
         RunStateError: the takedown list has changed since `open_run`, so texts that it read may be
-            deleted by now; nothing was written.
+            deleted by now; or another command has changed the run's settings, which would be lost.
+            Nothing was written.
     """
     with lock_run(files):
         rules = load_rules(setup.config, open_workspace(manifest))
@@ -474,6 +476,7 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
                 hint="repeat the command, which then uses the new list",
             )
         recorded = read_original_manifest(files.manifest)
+        _refuse_changed(recorded, manifest, setup, files)
         if recorded.source != manifest.source:
             changed = recorded.model_copy(update={"source": manifest.source})
             write_manifest(files.manifest, changed)
@@ -481,3 +484,20 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
         if config != load_config(files.config):
             _keep_config(files, config)
         yield
+
+
+def _refuse_changed(recorded: Manifest, manifest: Manifest, setup: Setup, files: RunFiles) -> None:
+    """Refuse to overwrite what another command has recorded since `open_run`.
+
+    Raises:
+        RunStateError: it has recorded a budget, targets or plugins.
+    """
+    before = setup.began or recorded
+    for name in ("source", "evaluation", "plugins"):
+        if getattr(recorded, name) not in (getattr(before, name), getattr(manifest, name)):
+            raise RunStateError(
+                "another command has changed the run's budget, targets or plugins since this one "
+                "began",
+                where=str(files.root),
+                hint="repeat this command, which then keeps the change",
+            )

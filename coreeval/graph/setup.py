@@ -73,6 +73,8 @@ class Setup:
     rules: SafetyRules
     plugins: tuple[PluginOrigin, ...] = ()
     """The plugins of the config, which the user has allowed to run."""
+    began: Manifest | None = None
+    """The run's manifest when this command began; None for a new run."""
 
 
 def set_up(

@@ -3,13 +3,17 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 import coreeval
+from coreeval.api import runs
 from coreeval.api.tables import CommandResult, Result
-from coreeval.errors import CoreEvalError, UntrustedEndpoint, UsageError
+from coreeval.errors import CoreEvalError, RunLocked, UntrustedEndpoint, UsageError
+from coreeval.runs.manifest import Evaluation, write_manifest
+from coreeval.tools.files import hold_lock
 from tests.api.documents import read_document
 from tests.cli.kit import Shell
 from tests.cli.test_annotate import first_run as rated_run
@@ -386,6 +390,23 @@ def test_runs_are_tagged_and_deleted(run: coreeval.Run) -> None:
     assert coreeval.tag_run(run, remove=["good"]) == ("old",)
     assert len(coreeval.list_runs(tag="old")) == 1
     assert coreeval.delete_run("latest") == ()
+    assert not run.run_dir.exists()
+
+
+def test_answers_of_a_target_that_was_just_added_are_deleted(
+    run: coreeval.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add_target(lock: Path, taken: RunLocked) -> AbstractContextManager[None]:
+        added = Evaluation(added=({"model": "openai:one"},), asked=("openai:one",))
+        write_manifest(
+            run.run_dir / "manifest.json", run.manifest.model_copy(update={"evaluation": added})
+        )
+        (run.run_dir / "numleak").mkdir()
+        (run.run_dir / "numleak" / "openai_one-1.jsonl").touch()
+        return hold_lock(lock, taken)
+
+    monkeypatch.setattr(runs, "hold_lock", add_target)
+    assert coreeval.delete_run(run) == ()
     assert not run.run_dir.exists()
 
 
