@@ -45,6 +45,7 @@ from coreeval.graph.setup import (
     fingerprints,
     load_rules,
     prompt_versions,
+    refuse_changed_takedown,
     require_trusted,
     set_up,
 )
@@ -468,13 +469,7 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
             Nothing was written.
     """
     with lock_run(files):
-        rules = load_rules(setup.config, open_workspace(manifest))
-        if rules.takedown.fingerprint != setup.rules.takedown.fingerprint:
-            raise RunStateError(
-                "the takedown list has changed since this command began",
-                where=str(files.root),
-                hint="repeat the command, which then uses the new list",
-            )
+        refuse_changed_takedown(setup, open_workspace(manifest), where=files.root)
         recorded = read_original_manifest(files.manifest)
         _refuse_changed(recorded, manifest, setup, files)
         if recorded.source != manifest.source:

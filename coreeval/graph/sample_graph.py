@@ -37,7 +37,7 @@ from coreeval.graph.recorder import build_recorder
 from coreeval.graph.refresh import build_node_context
 from coreeval.graph.run import build_manifest, describe_source
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.setup import check_models, set_up
+from coreeval.graph.setup import check_models, load_rules, set_up
 from coreeval.graph.state import SampleState, start_sample
 from coreeval.graph.threads import (
     SampleApp,
@@ -252,11 +252,13 @@ class _SampleWork:
     """
 
     def __init__(self, run: RunContext, stack: ExitStack) -> None:
-        self._run = run
-        news = open_news(run.setup, run.workspace, run)
-        stack.callback(news.close)
         self._calls: CallStore = open_calls(run.workspace.calls, run.payer)
         stack.callback(self._calls.close)
+        # a takedown lists its names and then refuses an open call store, so this list has them all
+        rules = load_rules(run.config, run.workspace)
+        self._run = run = replace(run, setup=replace(run.setup, rules=rules))
+        news = open_news(run.setup, run.workspace, run)
+        stack.callback(news.close)
         embeds = stack.enter_context(open_embedder(run.config, run.workspace))
         context = build_node_context(run, news, self._calls, embeds)
         if isinstance(context.retrieve, EventOffers) and context.retrieve.nearest:

@@ -11,9 +11,12 @@ import pytest
 import coreeval
 from coreeval.api import runs
 from coreeval.api.tables import CommandResult, Result
-from coreeval.errors import CoreEvalError, RunLocked, UntrustedEndpoint, UsageError
+from coreeval.errors import CoreEvalError, RunLocked, RunStateError, UntrustedEndpoint, UsageError
+from coreeval.graph.prompt_lab import trial
 from coreeval.runs.manifest import Evaluation, write_manifest
 from coreeval.tools.files import hold_lock
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.workspace import workspace_for
 from tests.api.documents import read_document
 from tests.cli.kit import Shell
 from tests.cli.test_annotate import first_run as rated_run
@@ -268,6 +271,23 @@ async def test_a_prompt_is_tried_on_two_models(
     assert {str(name).partition(",")[0] for name in asked.table["contender"]} == set(models)
     assert len(set(asked.table["sample"])) == 2
     assert sum(map(bool, asked.table["valid"])) >= 2
+
+
+async def test_a_takedown_that_ends_before_a_prompt_is_tried_stops_it(
+    served: Path, server: LLMServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = workspace_for(served.parent)
+    coreeval.try_prompt(served, role="extractor", limit=1)
+    server.requests.clear()
+
+    def list_name(path: Path, payer: str) -> CallStore:
+        place.takedown.write_text("Jane Doe\n")
+        return open_calls(path, payer)
+
+    monkeypatch.setattr(trial, "open_calls", list_name)
+    with pytest.raises(RunStateError, match="takedown list has changed"):
+        coreeval.try_prompt(served, role="extractor", limit=1)
+    assert not server.requests
 
 
 async def test_prompts_are_listed_and_shown(shell: Shell) -> None:
