@@ -1,10 +1,10 @@
 """Rows in memory: lists of dicts, data frames and Arrow tables."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from typing_extensions import TypeIs
@@ -13,7 +13,7 @@ from coreeval.api.tables import Table, parse_columns
 from coreeval.errors import UsageError
 from coreeval.schema import BadRow
 from coreeval.tools.formatting import format_quantity
-from coreeval.tools.short_floats import find_shortener, is_narrow, list_arrow_rows
+from coreeval.tools.short_floats import find_shortener, is_narrow, list_arrow_rows, shorten_frame
 
 if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.files import ObjectRow
@@ -157,26 +157,8 @@ def _list_frame_rows(frame: Frame, index: str) -> list[dict[str, object]]:
     names = cast("Iterable[str]", frame)  # iterating over a frame yields its columns
     if index and index not in list(names):
         frame = frame.reset_index(names=index)
-    whole = _shorten_frame(frame).convert_dtypes()
+    whole = shorten_frame(frame).convert_dtypes()
     return [_to_plain_row(row) for row in whole.to_dict("records")]
-
-
-def _shorten_frame(frame: Any) -> Any:  # noqa: ANN401 - a frame of pandas, without its types
-    """Return a frame with short numbers in place of those of 16 and 32 bits."""
-    narrow = [place for place, kind in enumerate(frame.dtypes) if is_narrow(kind)]
-    frame = frame.copy() if narrow else frame
-    for place in narrow:
-        frame.isetitem(place, shorten_column(frame.iloc[:, place]))
-    return frame
-
-
-def shorten_column(column: Any) -> Sequence[float | None]:  # noqa: ANN401 - a series of pandas
-    """Return the numbers of a narrow column as short numbers."""
-    import pyarrow as pa
-
-    found = pa.array(column)
-    change = find_shortener(found.type)
-    return [*map(change, found.to_pylist())] if change else found.to_pylist()
 
 
 _BAD_ROWS = parse_columns("source row:integer reason text")

@@ -18,7 +18,6 @@ from coreeval.api.rows import (
     Rows,
     is_path,
     list_rows,
-    shorten_column,
     to_date_text,
     to_plain,
 )
@@ -37,7 +36,7 @@ from coreeval.evaluation.numleak.series.own_values import (
     scale_tolerance,
 )
 from coreeval.schema import BadRow
-from coreeval.tools.short_floats import is_narrow
+from coreeval.tools.short_floats import is_narrow, shorten_column
 from coreeval.tools.workspace import workspace_for
 
 Day = str | int | date

@@ -98,8 +98,8 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
         shell = frozenset(os.environ) - _set.keys()
         for name, value in allowed.items():
             if name in _set:
-                files, known = _set[name]
-                _set[name] = (files | {path}, known)
+                files, same = _set[name]
+                _set[name] = (files | {path}, same)
             elif shell.isdisjoint(_same_names(name)):
                 os.environ[name] = value
                 _set[name] = (frozenset({path}), value)

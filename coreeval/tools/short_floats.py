@@ -33,6 +33,24 @@ def shorten_rows(
         yield row | {name: change(row[name]) for name, change in found.items() if name in row}
 
 
+def shorten_frame(frame: Any) -> Any:  # noqa: ANN401 - a frame of pandas
+    """Return a frame with short numbers in place of those of 16 and 32 bits."""
+    narrow = [place for place, kind in enumerate(frame.dtypes) if is_narrow(kind)]
+    frame = frame.copy() if narrow else frame
+    for place in narrow:
+        frame.isetitem(place, shorten_column(frame.iloc[:, place]))
+    return frame
+
+
+def shorten_column(column: Any) -> list[object]:  # noqa: ANN401 - a series of pandas
+    """Return the numbers of a narrow column as short numbers."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # slow to import
+
+    found = pa.array(column)
+    change = find_shortener(found.type) or (lambda value: value)
+    return [*map(change, found.to_pylist())]
+
+
 def find_shortener(kind: Any) -> Shorten | None:  # noqa: ANN401 - pyarrow has no types
     """Return a function that shortens the plain values of an Arrow type; None if it has none."""
     import pyarrow as pa
@@ -45,11 +63,11 @@ def find_shortener(kind: Any) -> Shorten | None:  # noqa: ANN401 - pyarrow has n
         fields = {field.name: change for field in kind if (change := find_shortener(field.type))}
         return (lambda value: value and _change_fields(value, fields)) if fields else None
     if pa.types.is_map(kind):
-        change = find_shortener(kind.item_type)
-        return change and (lambda value: value and [(key, change(each)) for key, each in value])
+        of_item = find_shortener(kind.item_type)
+        return of_item and (lambda value: value and [(key, of_item(item)) for key, item in value])
     if pa.types.is_nested(kind) and hasattr(kind, "value_type"):  # the kinds of lists
-        change = find_shortener(kind.value_type)
-        return change and (lambda value: value and [change(each) for each in value])
+        each_of = find_shortener(kind.value_type)
+        return each_of and (lambda value: value and [*map(each_of, value)])
     return None
 
 

@@ -18,6 +18,7 @@ from coreeval.graph.evaluate import evaluate, prepare_evaluation
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, build_run_context
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import open_workspace, retry
+from coreeval.graph.setup import check_targets
 from coreeval.graph.target_questions import put_to_target
 from tests.graph.kit import OPEN, SAMPLES, Lab, ended
 from tests.support.wire import Prompted
@@ -124,10 +125,10 @@ def test_a_budget_stops_it_and_a_larger_one_goes_on(finished: Lab) -> None:
 def test_what_another_command_has_set_meanwhile_is_not_lost(
     finished: Lab, monkeypatch: pytest.MonkeyPatch, first: dict[str, Any]
 ) -> None:
-    root, check = finished.files.root, evaluation.check_targets
+    root = finished.files.root
 
     def wait_for_consent(*_: object) -> None:
-        monkeypatch.setattr(evaluation, "check_targets", check)
+        monkeypatch.setattr(evaluation, "check_targets", check_targets)
         evaluate(root, **({"targets": ["offline:finetuned"]} | first))
 
     monkeypatch.setattr(evaluation, "check_targets", wait_for_consent)
