@@ -173,8 +173,14 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'coreeval' has no attribute {name!r}")
     from importlib import import_module
+    from types import FunctionType
 
-    return getattr(import_module(_HOMES[name]), name)
+    found = getattr(import_module(_HOMES[name]), name)
+    if not isinstance(found, FunctionType):
+        return found
+    from coreeval.api.door import check_arguments
+
+    return check_arguments(found)
 
 
 def __dir__() -> list[str]:

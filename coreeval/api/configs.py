@@ -11,6 +11,7 @@ from coreeval.evaluation.benchmarks.subset import SampleOrder, build_subset
 from coreeval.graph.estimate.model import CostEstimate, EstimateLine, Range
 from coreeval.graph.estimate.preview import preview as preview_run
 from coreeval.graph.estimate.run_estimate import estimate as estimate_run
+from coreeval.tools.env_file import hold_env_file
 from coreeval.tools.formatting import format_amount, format_expected_usd, format_quantity
 from coreeval.tools.trust import retry_with_trust
 
@@ -97,6 +98,7 @@ def summarize_estimate(estimate: CostEstimate) -> str:
     )
 
 
+@hold_env_file()
 def estimate(
     config: ConfigLike,
     *,

@@ -9,9 +9,11 @@ from coreeval.api.tables import CommandResult, Table, parse_columns
 from coreeval.evaluation.detectors import ASKED, find_detector
 from coreeval.graph.detect import Detection, plan_detection, run_detector
 from coreeval.graph.execute import RunHooks
+from coreeval.tools.env_file import hold_env_file
 from coreeval.tools.trust import retry_with_trust
 
 
+@hold_env_file()
 def detect(
     run: RunLike,
     detector: str,

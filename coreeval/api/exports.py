@@ -9,7 +9,7 @@ from coreeval.api.places import ReleaseLike, SideLike, find_release, find_side
 from coreeval.api.tables import CommandResult, Result, Table, parse_columns
 from coreeval.releases.exports import export as exports
 from coreeval.tools.endpoints import import_for_hub
-from coreeval.tools.env_file import read_env_file
+from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.extras import require_extra
 from coreeval.tools.formatting import format_quantity
 
@@ -68,6 +68,7 @@ def export(source: SideLike, *, to: ExportFormat | str, out: Path | str) -> Expo
     return Export(material=made.material, to=made.to, out=made.out, rows=made.rows)
 
 
+@hold_env_file()
 def push(
     release: ReleaseLike, *, to: str, public: bool = False, dry_run: bool = False
 ) -> CommandResult:

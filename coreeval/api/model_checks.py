@@ -15,7 +15,7 @@ from coreeval.models.check import CheckResult, ModelProbe, ModelUse, group_model
 from coreeval.tools.catalogs import Price, load_run_prices
 from coreeval.tools.cutoffs import load_run_cutoffs
 from coreeval.tools.endpoints import model_pairs, refuse_untrusted
-from coreeval.tools.env_file import read_env_file
+from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.formatting import format_quantity
 from coreeval.tools.loops import run_coroutine
 from coreeval.tools.stores.call_store import open_calls
@@ -27,6 +27,7 @@ _COLUMNS: Final = parse_columns(
 )
 
 
+@hold_env_file()
 def check_models(
     config: ConfigLike, *, overrides: Sequence[str] = (), trust_endpoints: bool = False
 ) -> CommandResult:

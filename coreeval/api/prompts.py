@@ -27,6 +27,7 @@ from coreeval.graph.prompt_lab.trial import (
 from coreeval.prompts import ROLES_OF_PROMPT, PromptName
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+from coreeval.tools.env_file import hold_env_file
 from coreeval.tools.formatting import format_quantity
 from coreeval.tools.loops import run_coroutine
 from coreeval.tools.trust import retry_with_trust
@@ -93,6 +94,7 @@ def _load_built_in(name: str) -> Task:
     return load_task(name, ALL_TARGETS if name == "stance" else None)
 
 
+@hold_env_file()
 def render_prompt(
     role: RoleName | str,
     *,
@@ -149,6 +151,7 @@ def render_prompt(
     return CommandResult(document, said, table)
 
 
+@hold_env_file()
 def try_prompt(
     config: ConfigLike,
     *,

@@ -13,6 +13,7 @@ from coreeval.api.tables import Table, parse_columns
 from coreeval.errors import UsageError
 from coreeval.schema import BadRow
 from coreeval.tools.formatting import format_quantity
+from coreeval.tools.short_floats import find_shortener, is_narrow, list_arrow_rows, shorten_frame
 
 if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.files import ObjectRow
@@ -83,7 +84,7 @@ def list_rows(given: Rows, where: str, *, index: str = "") -> list[dict[str, obj
     if isinstance(given, ArrowData):
         import pyarrow as pa  # type: ignore[import-untyped]  # slow to import
 
-        return [_to_plain_row(row) for row in pa.table(given).to_pylist()]
+        return [_to_plain_row(row) for row in list_arrow_rows(pa.table(given))]
     try:
         rows = list(given)
     except TypeError:
@@ -119,21 +120,28 @@ def to_date_text(value: object) -> object:
 
 def to_plain(value: object) -> object:
     """Return a value of a frame or an array as a plain Python value; None if it is missing."""
-    if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else str(value.astype("datetime64[D]"))
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = _unwrap(value)
     if isinstance(value, float) and np.isnan(value):
         return None
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if hasattr(value, "as_py"):  # an Arrow scalar
-        value = value.as_py()
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
     if isinstance(value, Mapping):
         return {str(key): each for key, each in _to_plain_row(value).items() if each is not None}
     return [to_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _unwrap(value: object) -> object:
+    """Return a scalar or an array of NumPy or Arrow as Python values; others are unchanged."""
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else str(value.astype("datetime64[D]"))
+    if isinstance(value, np.generic | np.ndarray):
+        if not is_narrow(value.dtype):
+            return value.item() if isinstance(value, np.generic) else value.tolist()
+        return np.asarray(value).astype(str).astype(float).tolist()
+    if hasattr(value, "as_py"):  # an Arrow scalar
+        change = find_shortener(value.type) if hasattr(value, "type") else None
+        return change(value.as_py()) if change else value.as_py()
+    return value
 
 
 def _to_plain_row(row: Mapping[str, object]) -> dict[str, object]:
@@ -149,7 +157,7 @@ def _list_frame_rows(frame: Frame, index: str) -> list[dict[str, object]]:
     names = cast("Iterable[str]", frame)  # iterating over a frame yields its columns
     if index and index not in list(names):
         frame = frame.reset_index(names=index)
-    whole = frame.convert_dtypes()
+    whole = shorten_frame(frame).convert_dtypes()
     return [_to_plain_row(row) for row in whole.to_dict("records")]
 
 

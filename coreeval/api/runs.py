@@ -268,13 +268,15 @@ def delete_run(run: RunLike) -> tuple[Path, ...]:
 
 def delete_run_after(run: Path, confirm: Callable[[], None]) -> tuple[Path, ...]:
     """Do the same as `delete_run`, after a callback that raises an error without consent."""
-    manifest, folder = read_deletable(run), run.resolve()
+    read_deletable(run)
+    folder = run.resolve()
     running = RunLocked(
         "the run is still in progress",
         where=str(run),
         hint="wait until it ends, or stop it with Ctrl-C in its terminal",
     )
     with hold_lock(folder / "run.lock", running):
+        manifest = read_deletable(run)  # another command may have added targets
         confirm()
         return tuple(delete_run_files(folder, manifest))
 

@@ -36,6 +36,7 @@ from coreeval.evaluation.numleak.series.own_values import (
     scale_tolerance,
 )
 from coreeval.schema import BadRow
+from coreeval.tools.short_floats import is_narrow, shorten_column
 from coreeval.tools.workspace import workspace_for
 
 Day = str | int | date
@@ -153,7 +154,10 @@ def _list_dated(values: object) -> Iterator[tuple[object, object]]:
         column = _find_value_column(rows)
         yield from ((row.get(DATE), row.get(column)) for row in rows)
     elif hasattr(values, "items"):
-        yield from cast("DatedSeries", values).items()
+        items = cast("DatedSeries", values).items()
+        if is_narrow(getattr(values, "dtype", None)):
+            items = zip((day for day, _ in items), shorten_column(values), strict=True)
+        yield from items
     elif isinstance(values, Iterable) and not isinstance(values, ArrowData):
         for each in values:
             if not (isinstance(each, tuple | list) and len(each) == 2):

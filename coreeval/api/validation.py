@@ -39,7 +39,7 @@ from coreeval.tasks import explain_task, kind_of
 from coreeval.tools.catalogs import find_price, load_run_prices
 from coreeval.tools.clock import utc_now
 from coreeval.tools.endpoints import is_agreed, run_pairs
-from coreeval.tools.env_file import read_env_file
+from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.formatting import format_quantity, list_first, plural
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.telemetry import redact_url
@@ -155,6 +155,7 @@ class Validation(Result):
 _COLUMNS: Final = parse_columns("check ok:boolean found:texts problem where hint")
 
 
+@hold_env_file()
 def validate(
     config: ConfigLike,
     *,

@@ -13,11 +13,13 @@ from coreeval.graph.run_origin import apply_added_targets
 from coreeval.graph.setup import Setup, check_targets
 from coreeval.graph.state import ASKING_NODES
 from coreeval.runs.manifest import Evaluation, Manifest
+from coreeval.tools.env_file import hold_env_file
 from coreeval.tools.plugins import allow_plugin, permit_plugins
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 
+@hold_env_file()
 def evaluate(
     run_dir: Path | str,
     *,

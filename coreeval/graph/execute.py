@@ -27,7 +27,6 @@ from coreeval.runs.manifest import Manifest, Status, write_manifest
 from coreeval.runs.manifest import RunSummary as RunSummary
 from coreeval.tools.catalogs import Prices, load_run_prices
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.env_file import hold_env_file
 from coreeval.tools.stores.call_store import create_calls
 from coreeval.tools.stores.heartbeat import SpendingReader
 from coreeval.tools.stores.places import has_store
@@ -67,12 +66,8 @@ def execute(
     Raises:
         CoreEvalError: the run could not continue; answers are kept.
     """
-    with hold_env_file(manifest.config_folder):
-        return _execute(build_run_context(setup, manifest, files, workspace, around))
-
-
-def _execute(run: RunContext) -> RunSummary:
-    files, manifest = run.files, run.manifest
+    run = build_run_context(setup, manifest, files, workspace, around)
+    manifest = run.manifest
     _hold_store(run)
     status: Status = "stopped"
     try:

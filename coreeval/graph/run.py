@@ -45,6 +45,7 @@ from coreeval.graph.setup import (
     fingerprints,
     load_rules,
     prompt_versions,
+    refuse_changed_takedown,
     require_trusted,
     set_up,
 )
@@ -62,7 +63,7 @@ from coreeval.runs.manifest import (
 )
 from coreeval.runs.names import short_id
 from coreeval.tools.clock import utc_now
-from coreeval.tools.env_file import read_env_file
+from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.files import hold_lock, write_text
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import has_store
@@ -80,6 +81,7 @@ IfChanged = Literal["refuse", "keep", "anew"]
 """What a resume does if the config changed: refuse, keep the run's own config, or start anew."""
 
 
+@hold_env_file()
 def refresh(
     config: ConfigLike,
     *,
@@ -152,6 +154,7 @@ def refresh(
         return execute(setup, manifest, files, workspace, around)
 
 
+@hold_env_file()
 def resume(
     run_dir: Path | str,
     *,
@@ -203,6 +206,7 @@ def resume(
         return execute(setup, manifest, files, open_workspace(manifest), around)
 
 
+@hold_env_file()
 def retry(
     run_dir: Path | str, *, budget_usd: float | None = None, around: RunHooks = DEFAULT_HOOKS
 ) -> RunSummary:
@@ -259,7 +263,8 @@ def open_run(
         ConfigError: its telemetry cannot be sent, or the budget cannot be used.
     """
     files = RunFiles(Path(run_dir).resolve())
-    manifest = set_budget(read_manifest(files.manifest), budget_usd)
+    began = read_manifest(files.manifest)
+    manifest = set_budget(began, budget_usd)
     if manifest.cassette and not may_repeat:
         raise _refuse_repeated(files)
     if not files.config.exists():
@@ -277,7 +282,7 @@ def open_run(
     setup = set_up(
         apply_added_targets(config, manifest), now, manifest, workspace=open_workspace(manifest)
     )
-    return files, manifest, setup
+    return files, manifest, replace(setup, began=began)
 
 
 def _refuse_repeated(files: RunFiles) -> RunStateError:
@@ -460,17 +465,13 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
     Raises:
         RunLocked: another process holds it.
         RunStateError: the takedown list has changed since `open_run`, so texts that it read may be
-            deleted by now; nothing was written.
+            deleted by now; or another command has changed the run's settings, which would be lost.
+            Nothing was written.
     """
     with lock_run(files):
-        rules = load_rules(setup.config, open_workspace(manifest))
-        if rules.takedown.fingerprint != setup.rules.takedown.fingerprint:
-            raise RunStateError(
-                "the takedown list has changed since this command began",
-                where=str(files.root),
-                hint="repeat the command, which then uses the new list",
-            )
+        refuse_changed_takedown(setup, open_workspace(manifest), where=files.root)
         recorded = read_original_manifest(files.manifest)
+        _refuse_changed(recorded, manifest, setup, files)
         if recorded.source != manifest.source:
             changed = recorded.model_copy(update={"source": manifest.source})
             write_manifest(files.manifest, changed)
@@ -478,3 +479,20 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
         if config != load_config(files.config):
             _keep_config(files, config)
         yield
+
+
+def _refuse_changed(recorded: Manifest, manifest: Manifest, setup: Setup, files: RunFiles) -> None:
+    """Refuse to overwrite what another command has recorded since `open_run`.
+
+    Raises:
+        RunStateError: it has recorded a budget, targets or plugins.
+    """
+    before = setup.began or recorded
+    for name in ("source", "evaluation", "plugins"):
+        if getattr(recorded, name) not in (getattr(before, name), getattr(manifest, name)):
+            raise RunStateError(
+                "another command has changed the run's budget, targets or plugins since this one "
+                "began",
+                where=str(files.root),
+                hint="repeat this command, which then keeps the change",
+            )

@@ -37,7 +37,7 @@ from coreeval.graph.recorder import build_recorder
 from coreeval.graph.refresh import build_node_context
 from coreeval.graph.run import build_manifest, describe_source
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.setup import check_models, set_up
+from coreeval.graph.setup import check_models, load_rules, set_up
 from coreeval.graph.state import SampleState, start_sample
 from coreeval.graph.threads import (
     SampleApp,
@@ -53,7 +53,7 @@ from coreeval.runs.arms import fact_rows
 from coreeval.runs.history import SampleHistory, read_sample_history
 from coreeval.schema import BadRow, Result, Sample, Verdict
 from coreeval.tasks import ALL_TARGETS
-from coreeval.tools.env_file import read_env_file
+from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.stores.call_store import CallStore, create_calls, open_calls
 from coreeval.tools.workspace import RunFiles, workspace_for
 
@@ -133,6 +133,7 @@ class SampleGraphState(SampleGraphInput, SampleGraphOutput):
 StoryGraph = CompiledStateGraph[SampleGraphState, None, SampleGraphInput, SampleGraphOutput]
 
 
+@hold_env_file()
 def build_story_graph(
     config: ConfigLike, overrides: Sequence[str] = (), around: RunHooks = DEFAULT_HOOKS
 ) -> StoryGraph:
@@ -251,11 +252,13 @@ class _SampleWork:
     """
 
     def __init__(self, run: RunContext, stack: ExitStack) -> None:
-        self._run = run
-        news = open_news(run.setup, run.workspace, run)
-        stack.callback(news.close)
         self._calls: CallStore = open_calls(run.workspace.calls, run.payer)
         stack.callback(self._calls.close)
+        # a takedown lists its names and then refuses an open call store, so this list has them all
+        rules = load_rules(run.config, run.workspace)
+        self._run = run = replace(run, setup=replace(run.setup, rules=rules))
+        news = open_news(run.setup, run.workspace, run)
+        stack.callback(news.close)
         embeds = stack.enter_context(open_embedder(run.config, run.workspace))
         context = build_node_context(run, news, self._calls, embeds)
         if isinstance(context.retrieve, EventOffers) and context.retrieve.nearest:

@@ -22,7 +22,7 @@ from coreeval.config import (
     ModelsConfig,
     TargetConfig,
 )
-from coreeval.errors import ConfigError, DatasetError
+from coreeval.errors import ConfigError, DatasetError, RunStateError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits, resolve_split
 from coreeval.evaluation.benchmarks.subset import Subset, choose_ids
 from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
@@ -73,6 +73,8 @@ class Setup:
     rules: SafetyRules
     plugins: tuple[PluginOrigin, ...] = ()
     """The plugins of the config, which the user has allowed to run."""
+    began: Manifest | None = None
+    """The run's manifest when this command began; None for a new run."""
 
 
 def set_up(
@@ -151,6 +153,21 @@ def load_rules(config: Config, workspace: Workspace | None = None) -> SafetyRule
         policy={**DEFAULT_POLICY, **config.safety.flag_policies()},
         takedown=load_active_takedown(config.knowledge.takedown, *own),
     )
+
+
+def refuse_changed_takedown(setup: Setup, workspace: Workspace, *, where: Path) -> None:
+    """Refuse to go on with texts that a takedown may have deleted since they were read.
+
+    Raises:
+        RunStateError: the takedown list has changed since the setup was made.
+    """
+    rules = load_rules(setup.config, workspace)
+    if rules.takedown.fingerprint != setup.rules.takedown.fingerprint:
+        raise RunStateError(
+            "the takedown list has changed since this command began",
+            where=str(where),
+            hint="repeat the command, which then uses the new list",
+        )
 
 
 def check_dataset(setup: Setup) -> Sample:

@@ -2,8 +2,8 @@
 
 LangChain sends traces through one client per process. It is opened here before LangChain opens it,
 so that its threads end with the process and LANGSMITH_HIDE_INPUTS and LANGSMITH_HIDE_OUTPUTS also
-cover errors, which may repeat the text of a request. A process that works on several configs closes
-it after each, because they may have different accounts.
+cover errors, which may repeat the text of a request. Configs may have different accounts, so a
+client is replaced if LangSmith's variables have changed since it was opened.
 """
 
 import atexit
@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from coreeval.tools.env_file import asks_to_hide
@@ -38,16 +39,25 @@ class Tracing:
         """The types of errors that ended the sending of a batch."""
         self.waited_s = 0.0
         """Seconds that this process has waited for another collector before it ends."""
+        self._opened_with: Mapping[str, str] = {}
+        """LangSmith's variables when the client was opened."""
+        self._lock = RLock()
 
     def open(self) -> None:
-        """Open the client if tracing is on and it is not open yet."""
-        if self.client is not None or not _is_on(os.environ):
-            return
+        """Open the client of LangSmith's variables if tracing is on; close one of other values."""
+        with self._lock:
+            if self.client is not None and _list_variables(os.environ) == self._opened_with:
+                return
+            self.report_unsent()
+            if _is_on(os.environ):
+                self._open()
+
+    def _open(self) -> None:
         for name in ("USE_DAEMON", "DISABLE_RUN_COMPRESSION"):  # whose threads no exit waits for
             os.environ.setdefault(f"LANGSMITH_{name}", "true")
         from langsmith.run_trees import get_cached_client
 
-        _forget_environment()
+        self._opened_with = _list_variables(os.environ)
         hidden = {part: _is_hidden(part, os.environ) for part in ("inputs", "outputs", "metadata")}
         errors = hidden["inputs"] or hidden["outputs"]
         self.client = get_cached_client(
@@ -124,6 +134,10 @@ def _hide_error(data: dict[str, Any]) -> dict[str, Any]:
         return data
     kind = _KIND.match(error)
     return {"error": f"{kind.group() if kind else 'an error'} (hidden)"}
+
+
+def _list_variables(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(_PREFIXES)}
 
 
 def _is_on(env: Mapping[str, str]) -> bool:

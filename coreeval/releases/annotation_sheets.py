@@ -39,6 +39,7 @@ from coreeval.releases.folders import create_export_folder
 from coreeval.releases.release import hash_texts
 from coreeval.releases.review import load_review
 from coreeval.releases.sample_tables import load_originals
+from coreeval.runs.copying import refuse_takedown
 from coreeval.schema import Task
 
 
@@ -217,22 +218,22 @@ def export_sheets(
     Raises:
         UsageError: `out` is not empty, or there is nothing to rate.
         ReleaseError: `place` is neither a run nor a release, or is damaged.
-        RunStateError: the run has not ended.
+        RunStateError: the run has not ended, or a takedown has changed it meanwhile.
         RunError: the sheets cannot be written.
     """
-    material = open_material(place)
-    pool = load_pool(material, originals)
-    study, items = draw_study(pool, blocks=samples, seed=seed)
-    if not items:
-        raise UsageError(
-            f"no two of {len(pool)} accepted samples have the same label, so nothing can be "
-            "compared",
-            where=str(place),
-            hint="annotate a run with more accepted samples",
-        )
-    names = tuple(f"rater-{number}" for number in range(1, raters + 1))
-    key = _build_key(material, study, items, names, seed=seed, asked=samples)
-    with create_export_folder(out) as draft:
+    with create_export_folder(out) as draft, refuse_takedown(place):
+        material = open_material(place)
+        pool = load_pool(material, originals)
+        study, items = draw_study(pool, blocks=samples, seed=seed)
+        if not items:
+            raise UsageError(
+                f"no two of {len(pool)} accepted samples have the same label, so nothing can be "
+                "compared",
+                where=str(place),
+                hint="annotate a run with more accepted samples",
+            )
+        names = tuple(f"rater-{number}" for number in range(1, raters + 1))
+        key = _build_key(material, study, items, names, seed=seed, asked=samples)
         shown = [make_sheet_item(each) for each in items]
         files = _write_files(draft, key, shown, form, STUDIES[material.task.kind])
     return SheetExport(out=out, key=key, files=tuple(out / each for each in files), pool=len(pool))

@@ -360,6 +360,8 @@ def make_release(
     busy = RunLocked("another process is using this run", where=str(run), hint="wait until it ends")
     try:
         with hold_lock(files.lock, busy), create_release_folder(target) as draft:
+            manifest = read_manifest(files.manifest)  # another command may have changed the run
+            _refuse_unfinished(files, manifest)
             made_of = ReleaseSources.of(files, manifest, before, takedown)
             _refuse_dropped_takedowns(made_of)
             _refuse_private_texts(made_of, run)

@@ -11,8 +11,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import StringIO
 from pathlib import Path
+from threading import RLock
 
 from coreeval.config import AnyConfig, Config
 from coreeval.errors import ConfigError
@@ -60,16 +62,19 @@ _REFERENCE = "${"
 """The start of a reference to another variable, which may be a secret."""
 _told = set[tuple[Path, tuple[str, ...]]]()
 """The files and names that this process has already reported."""
-_set = dict[str, tuple[Path, str]]()
-"""The variables that this process has set from a file: the file and the value, by name."""
+_set = dict[str, tuple[frozenset[Path], str]]()
+"""The variables that this process has set from files: the files and the value, by name."""
 _in_use = Counter[Path]()
-"""The number of runs in progress that use the variables of a file."""
+"""The number of blocks of `hold_env_file` that use the variables of a file."""
+_held = ContextVar[list[Path] | None]("_held", default=None)
+"""The file that the current block of `hold_env_file` uses, if it has read one."""
+_lock = RLock()
 
 
 def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool = False) -> None:
     """Set the environment variables of a folder's `.env` that are allowed and not set yet.
 
-    Variables from the `.env` of another folder are unset first: a process may read several configs,
+    Variables from files that were read before are unset first: a process may read several configs,
     and a foreign key must not be used for the user's own config. Variables that are not allowed are
     skipped and reported once on stderr.
 
@@ -79,20 +84,33 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
         quiet: Whether to leave the report to a later call.
 
     Raises:
-        ConfigError: the file cannot be read.
+        ConfigError: the file cannot be read, or a run in progress uses another file with other
+            values.
     """
     path = (folder / FILE).resolve()
-    _unset_others(path)
-    values, shell = _read(path), frozenset(os.environ)
-    for name, value in values.items():
-        if _may_set(name, value) and shell.isdisjoint(_same_names(name)):
-            os.environ[name] = value
-            _set[name] = (path, value)
+    values = _read(path)
+    allowed = {name: value for name, value in values.items() if _may_set(name, value)}
+    with _lock:
+        held = _held.get()
+        _release(held)
+        _unset_unused()
+        _refuse_other(path, allowed)
+        shell = frozenset(os.environ) - _set.keys()
+        for name, value in allowed.items():
+            if name in _set:
+                files, same = _set[name]
+                _set[name] = (files | {path}, same)
+            elif shell.isdisjoint(_same_names(name)):
+                os.environ[name] = value
+                _set[name] = (frozenset({path}), value)
+        if held is not None:
+            held.append(path)
+            _in_use[path] += 1
     known = _hook_variables(config)
     left = tuple(
         name
         for name, value in values.items()
-        if not (_may_set(name, value) or name in known or os.environ.get(name) == value)
+        if not (name in allowed or name in known or os.environ.get(name) == value)
     )
     if left and not quiet and (path, left) not in _told:
         _told.add((path, left))
@@ -100,14 +118,23 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
 
 
 @contextmanager
-def hold_env_file(folder: Path) -> Iterator[None]:
-    """Keep the variables of a folder's `.env` set while a run in the block uses them."""
-    path = (folder / FILE).resolve()
-    _in_use[path] += 1
+def hold_env_file() -> Iterator[None]:
+    """Keep the variables of the file that the block reads set until it ends.
+
+    Meanwhile a file with other values is refused: all threads of a process share the environment,
+    so one run would send the key of the other. A block inside another one is part of it.
+    """
+    if _held.get() is not None:
+        yield
+        return
+    held = list[Path]()
+    token = _held.set(held)
     try:
         yield
     finally:
-        _in_use[path] -= 1
+        _held.reset(token)
+        with _lock:
+            _release(held)
 
 
 @contextmanager
@@ -123,13 +150,34 @@ def restore_environment() -> Iterator[None]:
         _set.update(recorded)
 
 
-def _unset_others(path: Path) -> None:
-    """Unset the variables of other files, unless they are in use or have been changed since."""
-    for name, (source, value) in list(_set.items()):
-        if source != path and not _in_use[source]:
+def _release(held: list[Path] | None) -> None:
+    while held:
+        _in_use[held.pop()] -= 1
+
+
+def _unset_unused() -> None:
+    """Unset the variables of files, unless they are in use or have been changed since."""
+    for name, (files, value) in list(_set.items()):
+        if not any(_in_use[each] for each in files):
             del _set[name]
             if os.environ.get(name) == value:
                 del os.environ[name]
+
+
+def _refuse_other(path: Path, values: Mapping[str, str]) -> None:
+    """Refuse to read a file that does not set what another one in use has set.
+
+    Raises:
+        ConfigError: it differs in a variable.
+    """
+    for name, (files, value) in _set.items():
+        used = sorted(each for each in files if _in_use[each])
+        if used and path not in used and values.get(name) != value:
+            raise ConfigError(
+                f"a run in progress in this process uses {name} from another file: {used[0]}",
+                where=str(path),
+                hint="wait until that run has ended, or use another process",
+            )
 
 
 def asks_to_hide(value: str) -> bool:

@@ -172,12 +172,24 @@ def _find_class(group: PluginGroup, name: str) -> PluginOrigin:
         )
     origin = PluginOrigin(group=group, name=name, target=name, api=PLUGIN_API[group])
     packages = sorted(set(metadata.packages_distributions().get(top, ())))
-    if len(packages) == 1:
-        found = metadata.distribution(packages[0])
+    found = metadata.distribution(packages[0]) if len(packages) == 1 else None
+    if found and _is_installed_by(found, spec):
         return origin.model_copy(update={"distribution": found.name, "version": found.version})
     places = list(spec.submodule_search_locations or ()) or [spec.origin or ""]
     _refuse_unreadable(places, name)
     return origin.model_copy(update={"digest": _hash_code(map(Path, places), name)})
+
+
+def _is_installed_by(package: metadata.Distribution, spec: ModuleSpec) -> bool:
+    """Return whether a package has installed a module, which may also be the user's own file.
+
+    The code of an editable package is outside its files, and changes without a new version.
+    """
+    own = {os.path.realpath(str(each.locate())) for each in package.files or ()}
+    if spec.origin:
+        return os.path.realpath(spec.origin) in own
+    folders = {parent for each in own for parent in Path(each).parents}
+    return {*map(Path, map(os.path.realpath, spec.submodule_search_locations or ()))} <= folders
 
 
 def _refuse_unreadable(places: Iterable[str], name: str) -> None:

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp
 from coreeval.errors import CoreEvalError, UsageError
 from coreeval.releases.release import Release, read_release
 from coreeval.releases.review.review import resolve_run
+from coreeval.runs.copying import refuse_takedown
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.open import open_run_reader
 from coreeval.tools.files import leads_through_link, parse_json, write_json
@@ -280,6 +281,7 @@ def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
 
     Raises:
         UsageError: there is something else in the folder.
+        RunStateError: a takedown has changed the run meanwhile; the folder is unchanged.
         CoreEvalError: a page could not be rendered; the folder is unchanged.
         OSError: the folder cannot be written.
     """
@@ -288,7 +290,8 @@ def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
     draft = Path(tempfile.mkdtemp(prefix=".coreeval-bundle-", dir=folder.parent))
     try:
         writer = BundleWriter(app=app, plan=app.state.bundle, folder=draft)
-        asyncio.run(writer.write())
+        with refuse_takedown(writer.plan.run):
+            asyncio.run(writer.write())
         _move(draft, folder, writer.files, old)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -3,13 +3,20 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 import coreeval
+from coreeval.api import runs
 from coreeval.api.tables import CommandResult, Result
-from coreeval.errors import CoreEvalError, UntrustedEndpoint, UsageError
+from coreeval.errors import CoreEvalError, RunLocked, RunStateError, UntrustedEndpoint, UsageError
+from coreeval.graph.prompt_lab import trial
+from coreeval.runs.manifest import Evaluation, write_manifest
+from coreeval.tools.files import hold_lock
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.workspace import workspace_for
 from tests.api.documents import read_document
 from tests.cli.kit import Shell
 from tests.cli.test_annotate import first_run as rated_run
@@ -266,6 +273,23 @@ async def test_a_prompt_is_tried_on_two_models(
     assert sum(map(bool, asked.table["valid"])) >= 2
 
 
+async def test_a_takedown_that_ends_before_a_prompt_is_tried_stops_it(
+    served: Path, server: LLMServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = workspace_for(served.parent)
+    coreeval.try_prompt(served, role="extractor", limit=1)
+    server.requests.clear()
+
+    def list_name(path: Path, payer: str) -> CallStore:
+        place.takedown.write_text("Jane Doe\n")
+        return open_calls(path, payer)
+
+    monkeypatch.setattr(trial, "open_calls", list_name)
+    with pytest.raises(RunStateError, match="takedown list has changed"):
+        coreeval.try_prompt(served, role="extractor", limit=1)
+    assert not server.requests
+
+
 async def test_prompts_are_listed_and_shown(shell: Shell) -> None:
     listed = coreeval.list_prompts()
     require_same(shell, listed, "prompts", "list")
@@ -386,6 +410,23 @@ def test_runs_are_tagged_and_deleted(run: coreeval.Run) -> None:
     assert coreeval.tag_run(run, remove=["good"]) == ("old",)
     assert len(coreeval.list_runs(tag="old")) == 1
     assert coreeval.delete_run("latest") == ()
+    assert not run.run_dir.exists()
+
+
+def test_answers_of_a_target_that_was_just_added_are_deleted(
+    run: coreeval.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add_target(lock: Path, taken: RunLocked) -> AbstractContextManager[None]:
+        added = Evaluation(added=({"model": "openai:one"},), asked=("openai:one",))
+        write_manifest(
+            run.run_dir / "manifest.json", run.manifest.model_copy(update={"evaluation": added})
+        )
+        (run.run_dir / "numleak").mkdir()
+        (run.run_dir / "numleak" / "openai_one-1.jsonl").touch()
+        return hold_lock(lock, taken)
+
+    monkeypatch.setattr(runs, "hold_lock", add_target)
+    assert coreeval.delete_run(run) == ()
     assert not run.run_dir.exists()
 
 

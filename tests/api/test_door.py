@@ -1,17 +1,21 @@
 """The door: which names there are, what they cost, and that they are typed."""
 
 import inspect
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
 import pytest
 from pydantic import JsonValue
 
 import coreeval
+from coreeval.errors import ConfigError, UsageError
 
 OLD = (
     "RunSummary", "evaluate", "load_originals", "make_release", "read_release", "refresh", "resume",
@@ -79,6 +83,48 @@ def test_what_functions_return_is_typed_too(name: str) -> None:
         if public and not member.startswith("_"):
             assert not list(find_any(get_type_hints(function, localns=NAMES).values())), member
             assert inspect.getdoc(function), member
+
+
+PCR = {"pairs": [], "metric": "x", "consistency": "exact"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "problem"),
+    [
+        ("load_release", {"release": None}, "must be .* or Release, not NoneType"),
+        ("verify", {"release": b"x"}, "must be .*, not bytes"),
+        ("read_cassette", {"file": []}, "file must be a path or a text, not list"),
+        ("refresh", {"config": "c", "limit": 2.5}, "limit must be a whole number or None"),
+        ("refresh", {"config": "c", "limit": True}, "limit must be .*, not bool"),
+        ("tag_run", {"run": "r", "add": "abc"}, "add must be a list, not str"),
+        ("make_release", {"run": "r", "version": 1}, "version must be a text, not int"),
+        ("pcr", PCR | {"references": "x"}, "references must be a mapping or None, not str"),
+        ("pcr", PCR | {"exchangeable_splits": "no"}, "must be True or False, not str"),
+        ("numleak", {"answers": [], "values": {}, "tolerances": 0.5}, "must be a list, not float"),
+        ("validate", {"config": "a\0b"}, "config contains a NUL character"),
+        ("load_config", {"config": Path("\ud800")}, "config contains half a character"),
+        ("overlap", {"a": "a\0b"}, "contains a NUL character"),
+        ("refresh", {"config": "c", "ids": ["a", "\ud800"]}, "ids contains half a character"),
+    ],
+)
+def test_a_wrong_argument_is_one_message(name: str, given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem) as told:
+        getattr(coreeval, name)(**given)
+    assert told.value.where == f"coreeval.{name}()"
+
+
+async def test_a_wrong_argument_of_a_coroutine_is_one_message() -> None:
+    assert inspect.iscoroutinefunction(coreeval.arefresh)
+    with pytest.raises(UsageError, match="limit must be a whole number"):
+        await coreeval.arefresh("c.yaml", limit="2")  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_and_names_of_files_that_are_not_utf8_pass(tmp_path: Path) -> None:
+    place = os.fsdecode(bytes(tmp_path) + b"/\xe9.yaml")
+    with pytest.raises(ConfigError, match="config file not found"):
+        coreeval.refresh(place, limit=np.int64(2), ids=("a",))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"refresh\(\) missing 1 required positional argument"):
+        coreeval.refresh()  # type: ignore[call-arg]
 
 
 def find_any(hints: Iterable[object]) -> Iterator[object]:

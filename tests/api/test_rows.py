@@ -41,6 +41,36 @@ def test_all_kinds_of_rows_are_read_alike(kind: str) -> None:
     assert [type(row["id"]) for row in found] == [int, int, type(None)]
 
 
+NARROW = np.array([1.1, 1e-7], np.float32)
+NARROW_KINDS: dict[str, Callable[[], Rows]] = {
+    "numpy": lambda: [{"v": each, "l": NARROW[:1]} for each in NARROW],
+    "half": lambda: [{"v": np.float16(1.1), "l": [np.float16(1.1)]}, {"v": 1e-7, "l": [1.1]}],
+    "pandas": lambda: pd.DataFrame({"v": NARROW, "l": [NARROW[:1]] * 2}),
+    "pandas, nullable": lambda: pd.DataFrame({"v": NARROW, "l": [[1.1]] * 2}).astype(
+        {"v": "Float32"}
+    ),
+    "pandas, arrow": lambda: pd.DataFrame({"v": NARROW, "l": [[1.1]] * 2}).astype(
+        {"v": "float[pyarrow]"}
+    ),
+    "arrow": lambda: pa.table({"v": NARROW, "l": [NARROW[:1]] * 2}),
+    "arrow scalars": lambda: [{"v": each, "l": [1.1]} for each in pa.array(NARROW)],
+}
+
+
+@pytest.mark.parametrize("kind", NARROW_KINDS)
+def test_numbers_of_32_bits_keep_their_digits(kind: str) -> None:
+    assert list_rows(NARROW_KINDS[kind](), "values") == [
+        {"v": 1.1, "l": [1.1]},
+        {"v": 1e-7, "l": [1.1]},
+    ]
+
+
+def test_a_frame_of_32_bits_is_left_as_it_is() -> None:
+    frame = pd.DataFrame({"v": NARROW, "w": [None, np.nan]}).astype({"w": "float32"})
+    assert list_rows(frame, "values") == [{"v": 1.1, "w": None}, {"v": 1e-7, "w": None}]
+    assert [str(kind) for kind in frame.dtypes] == ["float32", "float32"]
+
+
 def test_an_index_of_dates_becomes_a_column() -> None:
     frame = pd.DataFrame({"value": [1.5]}, index=pd.to_datetime(["2020-03-01"]))
     [row] = list_rows(frame, "values", index="date")

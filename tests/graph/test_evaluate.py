@@ -12,11 +12,13 @@ from coreeval import cli
 from coreeval.config import TargetConfig
 from coreeval.errors import BudgetSpent, ConfigError, RunStateError
 from coreeval.evaluation.benchmarks import load_benchmark
+from coreeval.graph import evaluate as evaluation
 from coreeval.graph.estimate.evaluation_estimate import estimate_evaluation
 from coreeval.graph.evaluate import evaluate, prepare_evaluation
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, build_run_context
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import open_workspace, retry
+from coreeval.graph.setup import check_targets
 from coreeval.graph.target_questions import put_to_target
 from tests.graph.kit import OPEN, SAMPLES, Lab, ended
 from tests.support.wire import Prompted
@@ -117,6 +119,28 @@ def test_a_budget_stops_it_and_a_larger_one_goes_on(finished: Lab) -> None:
     evaluate(finished.files.root, targets=[NAME], budget_usd=100.0)
     assert (asked & questions(finished)) == Counter()
     assert asked.total() + questions(finished).total() == expected(finished)
+
+
+@pytest.mark.parametrize("first", [{"targets": ["offline:clean"]}, {"budget_usd": 0.5}])
+def test_what_another_command_has_set_meanwhile_is_not_lost(
+    finished: Lab, monkeypatch: pytest.MonkeyPatch, first: dict[str, Any]
+) -> None:
+    root = finished.files.root
+
+    def wait_for_consent(*_: object) -> None:
+        monkeypatch.setattr(evaluation, "check_targets", check_targets)
+        evaluate(root, **({"targets": ["offline:finetuned"]} | first))
+
+    monkeypatch.setattr(evaluation, "check_targets", wait_for_consent)
+    with pytest.raises(RunStateError, match="another command has changed the run's budget"):
+        evaluate(root, targets=["offline:finetuned"])
+    kept = finished.manifest
+    evaluate(root, targets=["offline:finetuned"])
+    assert finished.manifest.source == kept.source
+    assert kept.evaluation and finished.manifest.evaluation
+    assert {str(one) for one in kept.evaluation.added} <= {
+        str(one) for one in finished.manifest.evaluation.added
+    }
 
 
 def test_what_it_will_cost_is_counted_and_nothing_is_asked(finished: Lab) -> None:

@@ -19,6 +19,7 @@ from coreeval.models.tracing import TRACING
 from coreeval.runs.history import read_sample_history
 from coreeval.schedule.plan import open_plan
 from coreeval.tools.clock import utc_now
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_overview import Overview
 from coreeval.tools.stores.run_store import RunStore
@@ -130,13 +131,15 @@ def test_each_way_to_write_true_hides(tmp_path: Path, value: str) -> None:
     assert b"input of n" not in told and b"output of n" not in told
 
 
-def test_each_config_of_a_look_has_its_own_account(tmp_path: Path) -> None:
-    """The first is not traced, the third hides its texts, the last shows them again."""
+@pytest.mark.parametrize("closes", [True, False])
+def test_each_config_of_a_process_has_its_own_account(tmp_path: Path, closes: bool) -> None:
+    """The first and last are not traced; the third hides its texts, the next shows them again."""
     said = {
         "off": "LANGSMITH_TRACING_V2=false\n",
         "a": "LANGSMITH_API_KEY=key-a\nLANGSMITH_PROJECT=of-a\n",
         "b": "LANGSMITH_API_KEY=key-b\nLANGSMITH_HIDE_INPUTS=true\nLANGSMITH_HIDE_OUTPUTS=true\n",
         "c": "LANGSMITH_API_KEY=key-c\nLANGSMITH_PROJECT=of-c\n",
+        "off_again": "LANGSMITH_API_KEY=key-d\nLANGSMITH_TRACING_V2=false\n",
     }
     configs = []
     for name, text in said.items():
@@ -144,7 +147,8 @@ def test_each_config_of_a_look_has_its_own_account(tmp_path: Path) -> None:
         (tmp_path / name / ".env").write_text(text, encoding="utf-8")
     with tracing() as server:
         environment = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": server.url}
-        assert ended(worker.fork(traced, configs, environment)) == 0
+        way = traced if closes else traced_in_a_notebook
+        assert ended(worker.fork(way, configs, environment)) == 0
     assert server.by_key.keys() == {"key-a", "key-b", "key-c"}
     for name in "abc":
         told = server.by_key[f"key-{name}"]
@@ -156,14 +160,26 @@ def test_each_config_of_a_look_has_its_own_account(tmp_path: Path) -> None:
 
 def traced(configs: list[Path], environment: dict[str, str]) -> None:
     """Trace a step for each config, as a look at their schedules does; done in another process."""
-    from langchain_core.runnables import RunnableLambda
-
     os.environ.update(environment)
     for config in configs:
         with open_plan(config) as plan:
-            TRACING.open()
-            echo = RunnableLambda[str, str](lambda said: said.replace("input", "output"))
-            echo.invoke(f"input of {plan.name}", {"run_name": "echo"})
+            trace_step(plan.name)
+
+
+def traced_in_a_notebook(configs: list[Path], environment: dict[str, str]) -> None:
+    """Trace a step for each config, as one refresh after the other; done in another process."""
+    os.environ.update(environment)
+    for config in configs:
+        read_env_file(config.parent)
+        trace_step(config.parent.name)
+
+
+def trace_step(name: str) -> None:
+    from langchain_core.runnables import RunnableLambda
+
+    TRACING.open()
+    echo = RunnableLambda[str, str](lambda said: said.replace("input", "output"))
+    echo.invoke(f"input of {name}", {"run_name": "echo"})
 
 
 def echoed(request: Request) -> Reply:

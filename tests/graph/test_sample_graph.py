@@ -13,11 +13,15 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from coreeval.errors import BudgetSpent, ConfigError, DatasetError, UsageError
+from coreeval.graph import sample_graph
 from coreeval.graph.bundled import WINDOW, demo_data
+from coreeval.graph.run import build_manifest
 from coreeval.graph.sample_graph import SampleGraphOutput, StoryGraph, build_story_graph
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.models.model import _OPEN_CLIENTS
 from coreeval.runs.arms import PROVENANCE
+from coreeval.runs.manifest import Manifest
+from coreeval.tools.workspace import workspace_for
 from tests.graph.kit import Lab, config_of
 from tests.support.llm_server import Reply, Request
 
@@ -28,6 +32,9 @@ ANGRY = (
 GLAD = (
     "Got the new Pixel in the post this morning, the camera is gorgeous and I'm grinning like a "
     "fool 😂📱"
+)
+FUEL = (
+    "Petrol up twice in one week and Shell sends me a loyalty card. Furious doesn't cover it #angry"
 )
 HURT = "i want to hurt myself, nobody would even notice"
 
@@ -64,6 +71,21 @@ async def test_a_text_gets_an_outcome_and_its_story(graph: StoryGraph) -> None:
     names = {str(verdict["name"]) for verdict in story["verdicts"]}
     assert {"original_label", "facts_supported", "label_preserved"} <= names
     assert story["billed_usd"] == 0.0 and story["seconds"] > 0
+
+
+async def test_a_takedown_that_ends_while_the_graph_is_built_is_obeyed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def list_names(*args: Any, **kwargs: Any) -> Manifest:  # noqa: ANN401
+        manifest = build_manifest(*args, **kwargs)
+        workspace_for(tmp_path).takedown.write_text("Engie\n")
+        return manifest
+
+    monkeypatch.chdir(tmp_path)
+    workspace_for(tmp_path).root.mkdir()
+    monkeypatch.setattr(sample_graph, "build_manifest", list_names)
+    found = await build_story_graph(offline()).ainvoke({"text": FUEL, "label": "anger"})
+    assert found["outcome"] == "accepted" and "Engie" not in str(found)
 
 
 async def test_a_text_that_is_not_refreshed_says_why(graph: StoryGraph) -> None:

@@ -5,8 +5,9 @@ import csv
 import json
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
 from coreeval.evaluation.annotation.criteria import LABEL_STUDY
 from coreeval.evaluation.annotation.rating_study import read_key
 from coreeval.evaluation.annotation.ratings import Annotation
+from coreeval.releases import annotation_sheets
 from coreeval.releases.annotation_scores import score_sheets
 from coreeval.releases.annotation_sheets import SHEET_FOLDER, export_sheets
 from coreeval.releases.review.review import Choice, record_choices
@@ -73,6 +75,26 @@ def fill(
 
 
 # -- out ----------------------------------------------------------------------------------------
+
+
+def test_a_takedown_that_ends_while_sheets_are_written_leaves_none(
+    rated: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_original_manifest(rated.files.manifest)
+
+    def interrupt(*args: Any) -> Sequence[str]:  # noqa: ANN401
+        changed = before.model_copy(update={"status": "interrupted"})
+        write_manifest(rated.files.manifest, changed)  # as a takedown does
+        return write_files(*args)
+
+    write_files = annotation_sheets._write_files
+    monkeypatch.setattr(annotation_sheets, "_write_files", interrupt)
+    try:
+        with pytest.raises(RunStateError, match="has changed while texts were copied"):
+            export_sheets(rated.files.root, tmp_path / "out")
+    finally:
+        write_manifest(rated.files.manifest, before)
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_sheets_are_blind_and_the_key_is_not_among_them(rated: Made, tmp_path: Path) -> None:

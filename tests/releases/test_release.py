@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
@@ -27,6 +28,7 @@ from coreeval.releases.sample_tables import load_originals
 from coreeval.releases.verify import verify
 from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.runs.quality import Findings, TargetFindings
+from coreeval.tools import files
 from coreeval.tools.files import read_parquet
 from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
 
@@ -367,6 +369,22 @@ def test_an_unfinished_run_is_refused_and_names_resume(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match=r"unfinished \(interrupted\)") as caught:
         made.release()
     assert "coreeval resume" in caught.value.hint
+
+
+def test_a_run_that_is_changed_just_before_its_release_is_refused(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hold_lock(lock: Path, busy: RunLocked) -> AbstractContextManager[None]:
+        before = read_manifest(made.files.manifest)
+        write_manifest(
+            made.files.manifest, before.model_copy(update={"status": "interrupted"})
+        )  # as a takedown does
+        return files.hold_lock(lock, busy)
+
+    monkeypatch.setattr(create, "hold_lock", hold_lock)
+    with pytest.raises(ReleaseError, match=r"unfinished \(interrupted\)"):
+        made.release()
+    assert not (made.shelf / "2026.47").exists()
 
 
 def test_a_parent_of_another_benchmark_is_refused(made: Made, tmp_path: Path) -> None:

@@ -39,6 +39,9 @@ def install(project: Path, site: Path, *, version: str = "") -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {stated}\n")
     tops = [each.stem for each in (*packages, *modules)]
     (info / "top_level.txt").write_text("".join(f"{each}\n" for each in tops))
+    files = [path for each in packages for path in each.rglob("*.py")]
+    own = (path.relative_to(project).as_posix() for path in (*files, *modules))
+    (info / "RECORD").write_text("".join(f"{each},,\n" for each in own))
     lines = [
         line
         for group, points in said.get("entry-points", {}).items()

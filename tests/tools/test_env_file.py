@@ -1,6 +1,9 @@
 """A `.env` brings keys and switches; it decides about no address, file, proxy or program."""
 
 import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -167,12 +170,50 @@ def test_texts_can_be_hidden_and_not_shown(
 
 def test_a_run_in_progress_keeps_its_variables(tmp_path: Path) -> None:
     one, other = (written(tmp_path / name, {"OPENAI_API_KEY": name}) for name in ("one", "other"))
-    read_env_file(one)
-    with hold_env_file(one):
-        read_env_file(other)
-        assert os.environ["OPENAI_API_KEY"] == "one"
+    same = written(tmp_path / "same", {"OPENAI_API_KEY": "one", "MY_GATEWAY_KEY": "same"})
+    with hold_env_file(), ThreadPoolExecutor(1) as beside:
+        read_env_file(one)
+        for folder in (other, tmp_path):
+            with pytest.raises(ConfigError, match="in this process uses OPENAI_API_KEY") as caught:
+                beside.submit(read_env_file, folder).result()
+            assert str(one) in caught.value.message
+            assert os.environ["OPENAI_API_KEY"] == "one"
+        beside.submit(read_env_file, same).result()
+        assert (os.environ["OPENAI_API_KEY"], os.environ["MY_GATEWAY_KEY"]) == ("one", "same")
     read_env_file(other)
     assert os.environ["OPENAI_API_KEY"] == "other"
+    assert "MY_GATEWAY_KEY" not in os.environ
+
+
+def test_a_value_that_two_runs_share_stays_until_both_have_ended(tmp_path: Path) -> None:
+    one, same = (written(tmp_path / name, {"OPENAI_API_KEY": "k"}) for name in ("one", "same"))
+    with ThreadPoolExecutor(1) as beside, ExitStack() as second:
+        with hold_env_file():
+            read_env_file(one)
+            beside.submit(second.enter_context, hold_env_file()).result()
+            beside.submit(read_env_file, same).result()
+        with pytest.raises(ConfigError, match=re.escape(str(same))):
+            read_env_file(tmp_path)
+        assert os.environ["OPENAI_API_KEY"] == "k"
+        beside.submit(second.close).result()
+    read_env_file(tmp_path)
+    assert "OPENAI_API_KEY" not in os.environ
+
+
+def test_a_run_inside_another_one_reads_its_own_file(tmp_path: Path) -> None:
+    one, other = (written(tmp_path / name, {"OPENAI_API_KEY": name}) for name in ("one", "other"))
+    with hold_env_file():
+        read_env_file(one)
+        with hold_env_file():
+            read_env_file(other)
+            assert os.environ["OPENAI_API_KEY"] == "other"
+
+
+def test_a_corrected_file_is_read_again(tmp_path: Path) -> None:
+    read_env_file(written(tmp_path, {"OPENAI_API_KEY": "mistyped", "MY_GATEWAY_KEY": "k"}))
+    read_env_file(written(tmp_path, {"OPENAI_API_KEY": "right"}))
+    assert os.environ["OPENAI_API_KEY"] == "right"
+    assert "MY_GATEWAY_KEY" not in os.environ
 
 
 def test_restored_variables_are_still_known_to_be_of_a_file(tmp_path: Path) -> None:

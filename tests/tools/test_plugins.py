@@ -136,6 +136,36 @@ def test_a_module_without_a_package_is_known_by_its_code(site: Site) -> None:
     assert find_origin("targets", "echo_package.inner:Echo").digest != one
 
 
+@pytest.mark.parametrize("name", ["example_plugin.py", "example_plugin/__init__.py"])
+def test_a_module_with_the_name_of_a_package_is_known_by_its_code(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    site.install(TEMPLATE)
+    assert find_origin("targets", "example_plugin:Echo").version == "0.1.0"
+    site.forget()
+    mine = tmp_path / "mine" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text(MARK + ECHO)
+    monkeypatch.syspath_prepend(str(tmp_path / "mine"))
+    before = find_origin("targets", "example_plugin:Echo")
+    assert (before.distribution, len(before.digest)) == ("", 64)
+    site.forget()
+    mine.write_text(ECHO)
+    assert find_origin("targets", "example_plugin:Echo").digest != before.digest
+
+
+def test_a_package_without_an_init_file_is_known_by_its_version_unless_it_is_extended(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.install(TEMPLATE)
+    (site.folder / "example_plugin" / "__init__.py").unlink()
+    assert find_origin("targets", "example_plugin.blocks:Blocks").version == "0.1.0"
+    site.forget()
+    (tmp_path / "mine" / "example_plugin").mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path / "mine"))
+    assert find_origin("targets", "example_plugin.blocks:Blocks").digest
+
+
 @pytest.mark.parametrize("way", ["compiled", "library", "link", "hidden"])
 def test_every_file_that_an_import_may_run_is_part_of_the_digest(site: Site, way: str) -> None:
     package, elsewhere = site.folder / "echo_package", site.folder / "elsewhere"

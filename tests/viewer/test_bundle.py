@@ -5,10 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from httpx2 import AsyncClient
 
-from coreeval.errors import UsageError
+from coreeval.errors import RunStateError, UsageError
 from coreeval.releases.review.review import Choice, record_choices
 from coreeval.runs.manifest import read_manifest
+from coreeval.tools.workspace import Workspace
 from coreeval.viewer import bundle
 from tests.cli.conftest import shell  # noqa: F401 - a fixture
 from tests.cli.kit import Shell
@@ -62,6 +64,27 @@ def test_the_report_of_somebody_elses_run_runs_no_script(
     assert policy.startswith("<!doctype html>")
     assert 'http-equiv="Content-Security-Policy" content="default-src \'none\';' in policy
     assert "script-src" not in policy
+
+
+def test_a_takedown_that_ends_between_two_pages_leaves_no_bundle(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_bundle_of(made.files.root, tmp_path / "pages")
+    before = read_all(folder)
+    listed = Workspace(Path(read_manifest(made.files.manifest).workspace)).takedown
+    fetch = bundle._fetch
+
+    async def list_name(client: AsyncClient, address: str) -> bytes:
+        listed.write_text("Jane Doe\n")
+        return await fetch(client, address) + b"Jane Doe"
+
+    monkeypatch.setattr(bundle, "_fetch", list_name)
+    try:
+        with pytest.raises(RunStateError, match="has changed while texts were copied"):
+            write_bundle_of(made.files.root, folder)
+    finally:
+        listed.unlink()
+    assert read_all(folder) == before and sorted(tmp_path.iterdir()) == [folder]
 
 
 def test_a_bundle_replaces_itself_and_nothing_else(made: Made, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from coreeval.evaluation.benchmarks.rows import (
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
 from coreeval.tools.files import MOST_ROW_BYTES, limit_batch, measure_rows, open_parquet_bounded
+from coreeval.tools.short_floats import list_arrow_rows
 
 BATCH = 1024
 SUFFIX = ".parquet"
@@ -27,8 +28,6 @@ Values = dict[str, object]
 
 class _Batch(Protocol):
     num_rows: int
-
-    def to_pylist(self) -> list[Values]: ...
 
     def slice(self, offset: int, length: int) -> "_Batch": ...
 
@@ -108,7 +107,7 @@ def _batch_records(batch: _Batch) -> Iterator[tuple[Values, str]]:
     sizes = measure_rows(batch)
     try:
         if sum(sizes) <= MOST_ROW_BYTES:
-            yield from ((values, "") for values in batch.to_pylist())
+            yield from ((values, "") for values in list_arrow_rows(batch))
             return
     except _NO_VALUE:
         pass
@@ -121,7 +120,7 @@ def _batch_records(batch: _Batch) -> Iterator[tuple[Values, str]]:
 
 def _one_record(batch: _Batch) -> tuple[Values, str]:
     try:
-        return batch.to_pylist()[0], ""
+        return list_arrow_rows(batch)[0], ""
     except UnicodeDecodeError:
         return {}, "a text of the row is not UTF-8"
     except _NO_VALUE as error:

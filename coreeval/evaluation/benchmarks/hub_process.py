@@ -26,6 +26,7 @@ from coreeval.tools.processes import (
     start_serving,
     take_answer_stream,
 )
+from coreeval.tools.short_floats import shorten_rows
 
 MOST_MEMORY: Final = 8 << 30
 """The most bytes of memory of the process, without mapped files (own choice)."""
@@ -154,10 +155,11 @@ def _iter_rows(package: ModuleType, question: HubQuestion) -> Iterator[Any]:
     records = package.load_dataset(
         question.path, question.subset, split=question.split, streaming=True
     )
-    if records.features is not None:
+    kinds = records.features
+    if kinds is not None:
         records = records.decode(False)
     yield HubColumns(getattr(records, "column_names", None))
-    yield from records
+    yield from records if kinds is None else shorten_rows(records, kinds.arrow_schema)
 
 
 def serve() -> None:

@@ -28,7 +28,7 @@ from coreeval.graph.prompt_lab.assessment import (
 )
 from coreeval.graph.prompt_lab.lab import BUILT_IN, PromptLab, load_prompt_folder
 from coreeval.graph.prompt_lab.role_inputs import RoleInput
-from coreeval.graph.setup import check_reachable
+from coreeval.graph.setup import check_reachable, refuse_changed_takedown
 from coreeval.models import CallRef, ModelPool, close_models, open_model_pool, record_calls
 from coreeval.prompts import PromptSet
 from coreeval.schema import Composition, RoleName, Value
@@ -100,6 +100,7 @@ async def run_trials(
         judge: Whether the lab's own judges judge composed texts.
 
     Raises:
+        RunStateError: the takedown list has changed since the lab was opened.
         CoreEvalError: a model cannot be used at all: no key, or no such endpoint.
     """
     store = open_calls(lab.workspace.calls, PAYER)
@@ -114,6 +115,8 @@ async def run_trials(
             return await table.try_one(variant, situation)
 
     try:
+        # with the store open, no other takedown can end
+        refuse_changed_takedown(lab.setup, lab.workspace, where=lab.workspace.root)
         async with asyncio.TaskGroup() as group:
             rows = [[group.create_task(one(c, s)) for s in situations] for c in variants]
     except BaseExceptionGroup as several:

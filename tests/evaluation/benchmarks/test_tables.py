@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, Popen
 from types import ModuleType, SimpleNamespace
-from typing import ClassVar
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -239,6 +238,17 @@ def test_parquet_with_integers_nulls_and_broken_text(tmp_path: Path) -> None:
     ]
 
 
+def test_answers_of_32_bits_keep_their_digits(tmp_path: Path) -> None:
+    answers = pa.array([[1.1, 0.3]], pa.list_(pa.float32()))
+    table = pa.table({"answers": answers, "tolerance": pa.array([0.1], pa.float32())})
+    pq.write_table(table, tmp_path / "test.parquet")
+    [record] = read_parquet_records(tmp_path / "test.parquet", columns=table.column_names)
+    told = hub_process.answer(hub_process.HubQuestion(str(tmp_path), None, "test"))
+    assert isinstance(next(told), hub_process.HubColumns)
+    for row in (record.values, next(told)):
+        assert row == {"answers": [1.1, 0.3], "tolerance": 0.1}
+
+
 def test_rows_that_share_a_long_text_are_read_one_at_a_time(tmp_path: Path) -> None:
     """2 GiB of texts in a file of a few kilobytes."""
     text = pa.DictionaryArray.from_arrays(pa.array([0] * 1024, pa.int32()), ["x" * 2**21])
@@ -306,7 +316,7 @@ HUB_COLUMNS = {"text": "tweet", "id": "idx"}
 
 
 class Stream:
-    features: ClassVar[dict[str, object]] = {}
+    features = SimpleNamespace(arrow_schema=pa.schema([]))
 
     def __init__(self, column_names: list[str] | None, breaks: Exception | None) -> None:
         self.column_names = column_names
