@@ -42,6 +42,7 @@ class LocalClassifier(LoadedNetwork[LabelledTokens]):
         precision: The precision of its training.
         most_tokens: The most tokens of a question.
         labels: The labels of the task.
+        missing: The tensors that no file has.
     """
 
     def __init__(
@@ -53,10 +54,14 @@ class LocalClassifier(LoadedNetwork[LabelledTokens]):
         precision: Precision,
         most_tokens: int,
         labels: Sequence[str],
+        missing: Sequence[str],
     ) -> None:
-        longest = min(most_tokens, getattr(tokenizer, "model_max_length", most_tokens))
-        super().__init__(network, tokenizer, name, device, precision, longest)
+        super().__init__(network, tokenizer, name, device, precision, most_tokens)
+        longest = getattr(tokenizer, "model_max_length", None)
+        if isinstance(longest, int) and longest > 0:
+            self._most = min(self._most, longest)
         self._numbers = {label: number for number, label in enumerate(labels)}
+        self._missing = {name.rpartition(".")[0] for name in missing}
 
     def encode_answer(self, prompt: str, label: str) -> LabelledTokens:
         """Return a question with the number of its label.
@@ -123,15 +128,10 @@ class LocalClassifier(LoadedNetwork[LabelledTokens]):
         return logits
 
     @property
-    def head(self) -> "Mapping[str, torch.nn.Linear]":
-        """Return the layers of the classification head, by name."""
-        import torch
-
-        inside = f"{self.network.base_model_prefix}."
+    def head(self) -> "Mapping[str, torch.nn.Module]":
+        """Return the layers that no file has, by name: the head, and perhaps a pooler."""
         return {
-            name: module
-            for name, module in self.network.named_modules()
-            if isinstance(module, torch.nn.Linear) and not name.startswith(inside)
+            name: module for name, module in self.network.named_modules() if name in self._missing
         }
 
     @contextmanager
@@ -139,17 +139,19 @@ class LocalClassifier(LoadedNetwork[LabelledTokens]):
         """Give the head new random values for the block, and afterwards the former ones."""
         import torch
 
-        head = [*self.head.values()]
-        before = [(each.weight.data.clone(), each.bias.data.clone()) for each in head]
-        for each in head:
-            torch.nn.init.normal_(each.weight, std=_HEAD_DEVIATION)
-            torch.nn.init.zeros_(each.bias)
+        layers = self.head.values()
+        head = [each for layer in layers for each in layer.named_parameters(recurse=False)]
+        before = [each.data.clone() for _, each in head]
+        for name, each in head:
+            if each.dim() > 1:
+                torch.nn.init.normal_(each, std=_HEAD_DEVIATION)
+            else:
+                torch.nn.init.constant_(each, 0.0 if name == "bias" else 1.0)
         try:
             yield
         finally:
-            for each, (weight, bias) in zip(head, before, strict=True):
-                each.weight.data.copy_(weight)
-                each.bias.data.copy_(bias)
+            for (_, each), data in zip(head, before, strict=True):
+                each.data.copy_(data)
 
 
 def load_classifier(
@@ -180,10 +182,8 @@ def load_classifier(
     )
     network = parts.network
     inside = f"{network.base_model_prefix}."
-    require_tensors(
-        weights,
-        [name for name in parts.missing if name.startswith(inside) and "pooler" not in name],
-    )
+    new = [name for name in parts.missing if not name.startswith(inside) or "pooler" in name]
+    require_tensors(weights, [name for name in parts.missing if name not in new])
     return LocalClassifier(
-        network, parts.tokenizer, weights.name, device, parts.precision, most_tokens, labels
+        network, parts.tokenizer, weights.name, device, parts.precision, most_tokens, labels, new
     )

@@ -266,7 +266,7 @@ def load_parts(
         needed: The bytes that it needs.
         full: Whether all weights will be trained, which takes 32 bits per weight.
         precision: The precision of its arithmetic; see `choose_precision`.
-        config: Values in place of those in its config.
+        config: Values in place of those in its config; layers that no longer fit are made anew.
 
     Raises:
         UsageError: it does not fit into memory, or transformers cannot read it.
@@ -298,6 +298,7 @@ def load_parts(
                 weights.folder,
                 config=settings,
                 dtype=dtype,
+                ignore_mismatched_sizes=config is not None,
                 output_loading_info=True,
                 **place,
                 **named,
@@ -306,7 +307,8 @@ def load_parts(
         raise
     except Exception as error:  # noqa: BLE001 - files of somebody else's go wrong in every way
         raise refuse_model(error, str(weights.folder / weights.gguf)) from None
-    missing = sorted({*found["missing_keys"], *map(str, found["mismatched_keys"])})
+    unfit = (one if isinstance(one, str) else one[0] for one in found["mismatched_keys"])
+    missing = sorted({*found["missing_keys"], *unfit})
     return LoadedParts(network.to(device), tokenizer, chosen, missing)
 
 

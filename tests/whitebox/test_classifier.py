@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
+from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.whitebox.settings import TrainingSettings
@@ -99,6 +100,45 @@ def test_the_head_starts_anew_with_each_seed(encoder: Path) -> None:
             heads.append(model.head["classifier"].weight.detach().clone())
     assert torch.equal(heads[0], heads[1])
     assert not torch.equal(heads[0], heads[2])
+
+
+def test_a_pooler_that_no_file_has_starts_anew_too_and_the_same_seed_gives_the_same(
+    tmp_path: Path,
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = save_encoder(tmp_path)
+    tensors = load_file(folder / "model.safetensors")
+    kept = {name: value for name, value in tensors.items() if not name.startswith("pooler")}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    settings, found = TrainingSettings(method="full", epochs=1, dropout=0), []
+    for noise in (1, 2):
+        torch.manual_seed(noise)
+        model = opened(folder)
+        assert set(model.head) == {"classifier", "bert.pooler.dense"}
+        with trained(model, items(3), LABELS, settings, seed=1, on_batch=ignored):
+            found.append(model.score_labels(TEXTS, LABELS, batch=2))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_a_head_for_other_labels_and_one_without_biases_are_made_anew(
+    tmp_path: Path, method: Literal["full", "lora"]
+) -> None:
+    config = ModernBertConfig(
+        vocab_size=40, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=2, num_labels=5, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        cls_token_id=2, sep_token_id=2,
+    )  # fmt: skip
+    save_encoder(tmp_path)
+    ModernBertForSequenceClassification(config).save_pretrained(tmp_path)
+    model = opened(tmp_path)
+    before = {name: value.clone() for name, value in model.network.state_dict().items()}
+    settings = TrainingSettings(method=method, epochs=1, learning_rate=1e-2, dropout=0)
+    with trained(model, items(3), LABELS, settings, seed=1, on_batch=ignored):
+        assert np.isfinite(model.score_labels(TEXTS, LABELS, batch=2)).all()
+    after = model.network.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
 
 
 def test_special_tokens_in_a_text_are_text(encoder: Path) -> None:
