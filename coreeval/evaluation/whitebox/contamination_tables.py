@@ -222,5 +222,7 @@ def _draw_panel(panel: Any, finding: ContaminationFinding, delta: str) -> None: 
             x, y, yerr=[down, up], fmt="o-", color=COLOURS[place], markersize=3.5, linewidth=1,
             label=_name(part),
         )  # fmt: skip
+    shares, parts = ({getattr(r, field) for r in some} for field in ("percent", "measured"))
+    panel.set_xticks([share + (len(parts) - 1) / 2 for share in sorted(shares)], sorted(shares))
     panel.set_xlabel("share, percent", fontsize=8)
     panel.tick_params(labelsize=7)
