@@ -27,7 +27,8 @@ _WORDS: Final[Mapping[object, str]] = {
 def check_arguments(function: FunctionType) -> FunctionType:
     """Return a function that refuses arguments of other types than its annotations name.
 
-    An argument whose annotation includes a protocol is left to the function.
+    An argument whose annotation includes a protocol is left to the function. Pickle finds the
+    returned function by its public name.
     """
     if iscoroutinefunction(function):
 
@@ -42,6 +43,7 @@ def check_arguments(function: FunctionType) -> FunctionType:
             _check(function, args, kwargs)
             return function(*args, **kwargs)
 
+    checked.__module__ = "coreeval"
     return checked  # type: ignore[return-value]
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -71,6 +72,12 @@ def test_functions_have_types_and_say_what_they_do(name: str) -> None:
     assert set(inspect.signature(function).parameters) | {"return"} == set(hints)
     assert not list(find_any(hints.values()))
     assert "Raises:" in inspect.getdoc(function) or name == "arefresh"  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_can_be_sent_to_another_process(name: str) -> None:
+    function = getattr(coreeval, name)
+    assert pickle.loads(pickle.dumps(function)) is function
 
 
 @pytest.mark.parametrize("name", CLASSES)
