@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cache, wraps
 from inspect import Signature, iscoroutinefunction, signature
 from numbers import Integral, Real
@@ -98,8 +99,10 @@ def _is_of(given: object, kind: object) -> bool:
     """Return whether a value is of a type, also as a number or a boolean of NumPy."""
     if kind is bool:
         return type(given).__name__ in ("bool", "bool_")
-    if kind in (int, float):
-        return isinstance(given, Integral if kind is int else Real) and not isinstance(given, bool)
+    if kind is int:
+        return isinstance(given, Integral) and not isinstance(given, bool)
+    if kind is float:
+        return isinstance(given, Real | Decimal) and not isinstance(given, bool)
     if kind is Path:
         return isinstance(given, os.PathLike)
     if kind is Sequence:
