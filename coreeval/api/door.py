@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cache, wraps
 from inspect import Signature, iscoroutinefunction, signature
 from numbers import Integral, Real
@@ -27,7 +28,8 @@ _WORDS: Final[Mapping[object, str]] = {
 def check_arguments(function: FunctionType) -> FunctionType:
     """Return a function that refuses arguments of other types than its annotations name.
 
-    An argument whose annotation includes a protocol is left to the function.
+    An argument whose annotation includes a protocol is left to the function. Pickle finds the
+    returned function by its public name.
     """
     if iscoroutinefunction(function):
 
@@ -42,6 +44,7 @@ def check_arguments(function: FunctionType) -> FunctionType:
             _check(function, args, kwargs)
             return function(*args, **kwargs)
 
+    checked.__module__ = "coreeval"
     return checked  # type: ignore[return-value]
 
 
@@ -96,8 +99,10 @@ def _is_of(given: object, kind: object) -> bool:
     """Return whether a value is of a type, also as a number or a boolean of NumPy."""
     if kind is bool:
         return type(given).__name__ in ("bool", "bool_")
-    if kind in (int, float):
-        return isinstance(given, Integral if kind is int else Real) and not isinstance(given, bool)
+    if kind is int:
+        return isinstance(given, Integral) and not isinstance(given, bool)
+    if kind is float:
+        return isinstance(given, Real | Decimal) and not isinstance(given, bool)
     if kind is Path:
         return isinstance(given, os.PathLike)
     if kind is Sequence:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, read_release
 from coreeval.releases.verify import find_parent_folder
 
@@ -24,16 +25,20 @@ def build_release_document(made: Release) -> dict[str, Any]:
 def count_other_samples(made: Release) -> dict[str, int] | None:
     """Return how many samples of the parent are missing, and how many are new.
 
-    Return None if both have the same samples, or if there is no parent.
+    Return None if both have the same samples, or if there is no parent that can be read.
 
     Raises:
-        ReleaseError: a table of samples cannot be read.
+        ReleaseError: the release's own table of samples cannot be read.
     """
     parent = made.manifest.parent
     place = find_parent_folder(made.path, parent) if parent else None
     if place is None:
         return None
-    before, after = ({row.id for row in each.samples()} for each in (read_release(place), made))
+    try:
+        before = {row.id for row in read_release(place).samples()}
+    except ReleaseError:
+        return None
+    after = {row.id for row in made.samples()}
     found = {"parent": len(before), "missing": len(before - after), "new": len(after - before)}
     return found if found["missing"] or found["new"] else None
 

@@ -84,8 +84,8 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
         quiet: Whether to leave the report to a later call.
 
     Raises:
-        ConfigError: the file cannot be read, or a run in progress uses another file with other
-            values.
+        ConfigError: the file cannot be read, or a run in progress uses another file that sets
+            other variables.
     """
     path = (folder / FILE).resolve()
     values = _read(path)
@@ -96,13 +96,18 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
         _unset_unused()
         _refuse_other(path, allowed)
         shell = frozenset(os.environ) - _set.keys()
-        for name, value in allowed.items():
-            if name in _set:
-                files, same = _set[name]
-                _set[name] = (files | {path}, same)
-            elif shell.isdisjoint(_same_names(name)):
-                os.environ[name] = value
-                _set[name] = (frozenset({path}), value)
+        added = {
+            name: value
+            for name, value in allowed.items()
+            if name not in _set and shell.isdisjoint(_same_names(name))
+        }
+        _refuse_added(path, added)
+        for name in allowed.keys() & _set.keys():
+            files, same = _set[name]
+            _set[name] = (files | {path}, same)
+        for name, value in added.items():
+            os.environ[name] = value
+            _set[name] = (frozenset({path}), value)
         if held is not None:
             held.append(path)
             _in_use[path] += 1
@@ -121,8 +126,9 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
 def hold_env_file() -> Iterator[None]:
     """Keep the variables of the file that the block reads set until it ends.
 
-    Meanwhile a file with other values is refused: all threads of a process share the environment,
-    so one run would send the key of the other. A block inside another one is part of it.
+    Meanwhile a file with other variables is refused: all threads of a process share the
+    environment, so one run would send the key of the other. A block inside another one is part
+    of it.
     """
     if _held.get() is not None:
         yield
@@ -173,11 +179,29 @@ def _refuse_other(path: Path, values: Mapping[str, str]) -> None:
     for name, (files, value) in _set.items():
         used = sorted(each for each in files if _in_use[each])
         if used and path not in used and values.get(name) != value:
-            raise ConfigError(
-                f"a run in progress in this process uses {name} from another file: {used[0]}",
-                where=str(path),
-                hint="wait until that run has ended, or use another process",
+            raise _in_progress(
+                f"a run in progress in this process uses {name} from another file: {used[0]}", path
             )
+
+
+def _refuse_added(path: Path, added: Iterable[str]) -> None:
+    """Refuse to set variables that a run in progress would get without having set them.
+
+    Raises:
+        ConfigError: there are such variables.
+    """
+    used = sorted(each for each, blocks in _in_use.items() if blocks and each != path)
+    for name in added if used else ():
+        raise _in_progress(
+            f"this file sets {name}, but a run in progress in this process is to run without it: "
+            f"{used[0].parent}",
+            path,
+        )
+
+
+def _in_progress(message: str, path: Path) -> ConfigError:
+    hint = "wait until that run has ended, or use another process"
+    return ConfigError(message, where=str(path), hint=hint)
 
 
 def asks_to_hide(value: str) -> bool:

@@ -11,11 +11,15 @@ import numpy as np
 Shorten = Callable[[Any], object]
 _NARROW: Final = {"halffloat": np.float16, "float": np.float32}
 """Arrow's types, by name."""
+_OF_SPARSE: Final = "subtype"
+"""The attribute of pandas' sparse dtype with the dtype of its numbers."""
 
 
 def is_narrow(kind: Any) -> bool:  # noqa: ANN401 - a dtype of NumPy or pandas
     """Return whether a dtype is of floating-point numbers of less than 64 bits."""
-    return getattr(kind, "kind", "") == "f" and kind.itemsize < np.dtype(float).itemsize
+    if getattr(kind, "kind", "") != "f":
+        return False
+    return bool(getattr(kind, _OF_SPARSE, kind).itemsize < np.dtype(float).itemsize)
 
 
 def list_arrow_rows(table: Any) -> list[dict[str, object]]:  # noqa: ANN401 - pyarrow has no types
@@ -46,7 +50,7 @@ def shorten_column(column: Any) -> list[object]:  # noqa: ANN401 - a series of p
     """Return the numbers of a narrow column as short numbers."""
     import pyarrow as pa  # type: ignore[import-untyped]  # slow to import
 
-    found = pa.array(column)
+    found = pa.array(column.sparse.to_dense() if hasattr(column.dtype, _OF_SPARSE) else column)
     change = find_shortener(found.type) or (lambda value: value)
     return [*map(change, found.to_pylist())]
 

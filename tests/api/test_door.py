@@ -2,9 +2,11 @@
 
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -73,6 +75,12 @@ def test_functions_have_types_and_say_what_they_do(name: str) -> None:
     assert "Raises:" in inspect.getdoc(function) or name == "arefresh"  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_can_be_sent_to_another_process(name: str) -> None:
+    function = getattr(coreeval, name)
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_functions_return_is_typed_too(name: str) -> None:
     kind = getattr(coreeval, name)
@@ -123,6 +131,8 @@ def test_numbers_of_numpy_and_names_of_files_that_are_not_utf8_pass(tmp_path: Pa
     place = os.fsdecode(bytes(tmp_path) + b"/\xe9.yaml")
     with pytest.raises(ConfigError, match="config file not found"):
         coreeval.refresh(place, limit=np.int64(2), ids=("a",))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="config file not found"):
+        coreeval.refresh(place, budget_usd=Decimal("0.50"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"refresh\(\) missing 1 required positional argument"):
         coreeval.refresh()  # type: ignore[call-arg]
 

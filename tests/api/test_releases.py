@@ -48,6 +48,20 @@ def test_a_release_is_loaded_by_path_by_run_or_as_itself(run: Run) -> None:
         load_release("trail")
 
 
+@pytest.mark.parametrize("broken", ["release.json", "samples/*.parquet"])
+def test_a_release_is_described_without_its_damaged_parent(
+    run: Run, made: Release, broken: str
+) -> None:
+    follows = make_release(run, version="2", out="second", parent=made)
+    assert follows.manifest.parent
+    [file] = made.path.glob(broken)
+    file.chmod(0o600)
+    file.write_bytes(file.read_bytes()[:50])
+    assert load_release(follows.path).document["other_samples"] is None
+    file.unlink()
+    assert load_release(follows.path).document["other_samples"] is None
+
+
 def test_its_tables_are_its_files(run: Run, made: Release) -> None:
     assert made.table["id"] == tuple(row.id for row in made.samples())
     assert len(made.table) == 5 and made.to_arrow().num_rows == 5

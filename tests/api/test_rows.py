@@ -52,6 +52,10 @@ NARROW_KINDS: dict[str, Callable[[], Rows]] = {
     "pandas, arrow": lambda: pd.DataFrame({"v": NARROW, "l": [[1.1]] * 2}).astype(
         {"v": "float[pyarrow]"}
     ),
+    "pandas, sparse": lambda: pd.DataFrame({"v": pd.arrays.SparseArray(NARROW), "l": [[1.1]] * 2}),
+    "pandas, sparse, 64 bits": lambda: pd.DataFrame(
+        {"v": pd.arrays.SparseArray([1.1, 1e-7]), "l": [[1.1]] * 2}
+    ),
     "arrow": lambda: pa.table({"v": NARROW, "l": [NARROW[:1]] * 2}),
     "arrow scalars": lambda: [{"v": each, "l": [1.1]} for each in pa.array(NARROW)],
 }

@@ -267,6 +267,27 @@ def test_answers_that_count_from_one_are_refused(shell: Shell) -> None:
     assert "write the letter of the right option (A to B)" in refused.err
 
 
+@pytest.mark.parametrize(
+    "row", ["x,y,z,w,,{}", "x,y,z,w,v,{}", "x,y,z,w,,{}.0"], ids=["rare", "never right", "decimal"]
+)
+@pytest.mark.parametrize("odd", ["?", "", "7", "B"])
+def test_answers_that_count_from_one_are_refused_whatever_a_few_others_are(
+    shell: Shell, row: str, odd: str
+) -> None:
+    rows = [f"Which is {n}?,{row.format(1 + n % 3)}" for n in range(19)]
+    rows.append(f"Which is odd?,x,y,z,w,v,{odd}")
+    shell.write("mine.csv", "\n".join(["question,opt_a,opt_b,opt_c,opt_d,opt_e,answer", *rows]))
+    refused = shell("init", "--data", "mine.csv")
+    assert refused.code == 2 and "'answer' counts the options from 1" in refused.err
+
+
+def test_answers_that_are_texts_of_options_may_be_small_numbers(shell: Shell) -> None:
+    rows = "\n".join(f"{n}. What is {n} - {n - 2}?,2,{n},2" for n in range(20, 40))
+    shell.write("mine.csv", f"question,opt_a,opt_b,answer\n{rows}\n")
+    said = shell("init", "--data", "mine.csv")
+    assert said.code == 0 and "task:   multiple_choice" in said.out
+
+
 def test_a_task_of_labels_says_which_columns_it_leaves_out(shell: Shell) -> None:
     rows = "\n".join(f"Which?,x,y,{('good', 'bad')[n % 2]}" for n in range(6))
     shell.write("mine.csv", f"text,opt_a,opt_b,quality\n{rows}\n")

@@ -170,7 +170,7 @@ def test_texts_can_be_hidden_and_not_shown(
 
 def test_a_run_in_progress_keeps_its_variables(tmp_path: Path) -> None:
     one, other = (written(tmp_path / name, {"OPENAI_API_KEY": name}) for name in ("one", "other"))
-    same = written(tmp_path / "same", {"OPENAI_API_KEY": "one", "MY_GATEWAY_KEY": "same"})
+    same = written(tmp_path / "same", {"OPENAI_API_KEY": "one"})
     with hold_env_file(), ThreadPoolExecutor(1) as beside:
         read_env_file(one)
         for folder in (other, tmp_path):
@@ -179,10 +179,26 @@ def test_a_run_in_progress_keeps_its_variables(tmp_path: Path) -> None:
             assert str(one) in caught.value.message
             assert os.environ["OPENAI_API_KEY"] == "one"
         beside.submit(read_env_file, same).result()
-        assert (os.environ["OPENAI_API_KEY"], os.environ["MY_GATEWAY_KEY"]) == ("one", "same")
+        assert os.environ["OPENAI_API_KEY"] == "one"
     read_env_file(other)
     assert os.environ["OPENAI_API_KEY"] == "other"
-    assert "MY_GATEWAY_KEY" not in os.environ
+
+
+@pytest.mark.parametrize("first", [{}, {"OPENAI_API_KEY": "k"}])
+def test_a_run_in_progress_gets_no_further_variables(tmp_path: Path, first: dict[str, str]) -> None:
+    one = written(tmp_path / "one", first) if first else tmp_path / "without a file"
+    more = written(tmp_path / "more", {**first, "MY_GATEWAY_KEY": "theirs"})
+    with hold_env_file(), ThreadPoolExecutor(1) as beside:
+        read_env_file(one)
+        with pytest.raises(ConfigError, match="sets MY_GATEWAY_KEY, but a run") as caught:
+            beside.submit(read_env_file, more).result()
+        assert str(one) in caught.value.message
+        assert "MY_GATEWAY_KEY" not in os.environ
+        os.environ["MY_GATEWAY_KEY"] = "of the shell"
+        beside.submit(read_env_file, more).result()
+        del os.environ["MY_GATEWAY_KEY"]
+    read_env_file(more)
+    assert os.environ["MY_GATEWAY_KEY"] == "theirs"
 
 
 def test_a_value_that_two_runs_share_stays_until_both_have_ended(tmp_path: Path) -> None:

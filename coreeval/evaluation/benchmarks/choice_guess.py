@@ -100,7 +100,7 @@ def _find_answer(
     """
     named = _find_named(columns, ANSWER_NAMES)
     likely = named or (columns[0] if len(columns) == 1 else None)
-    if likely and _counts_from_one([row.get(likely, "") for row in rows], len(options)):
+    if likely and _counts_from_one(rows, options, likely):
         raise DatasetError(
             f"the column {likely!r} counts the options from 1, but an index counts from 0",
             where=where,
@@ -119,9 +119,17 @@ def _find_answer(
     )
 
 
-def _counts_from_one(values: Sequence[str], options: int) -> bool:
-    numbers = {value.strip().removesuffix(".0") for value in values} - {""}
-    return str(options) in numbers and numbers <= set(map(str, range(1, options + 1)))
+def _counts_from_one(rows: Rows, options: Sequence[str], answer: str) -> bool:
+    """Return whether no value is 0, and nearly all are from 1 to the number of options.
+
+    A column with nearly only texts of options names the options by their texts.
+    """
+    given = [(row, value) for row in rows if (value := row.get(answer, "").strip())]
+    counts = Counter(value.removesuffix(".0") for _, value in given)
+    numbers = sum(counts[str(number)] for number in range(1, len(options) + 1))
+    texts = sum(value in {row.get(name, "").strip() for name in options} for row, value in given)
+    least = FITTING_SHARE * len(given)
+    return bool(given) and not counts["0"] and numbers >= least and texts < least
 
 
 def _fits(rows: Rows, options: Sequence[str], answer: str, share: float) -> bool:
