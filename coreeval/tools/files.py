@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
@@ -18,6 +19,7 @@ from typing import IO, Any, Final, Literal
 
 from coreeval.errors import RunLocked
 from coreeval.tools.chunks import chunks
+from coreeval.tools.parquet_pages import read_pages
 
 
 @contextmanager
@@ -258,7 +260,7 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
         ValueError: the file is not a Parquet file, or is damaged.
     """
     with open_parquet_bounded(path) as file:
-        for batch in file.iter_batches(limit_batch(file, ROW_GROUP)):
+        for batch in read_batches(file, ROW_GROUP):
             yield from _decode_rows(batch)
 
 
@@ -289,8 +291,8 @@ def open_parquet_bounded(path: Path, columns: Collection[str] | None = None) -> 
         columns: The columns that will be read, others may have any type; None for all columns.
 
     Raises:
-        OSError: the file cannot be read, has many more rows or values than bytes, or a column has a
-            type that is not read.
+        OSError: the file cannot be read, has many more rows or values than bytes, unpacks to more
+            than 100 times its size, has a damaged page, or a column has a type that is not read.
         ValueError: the file is not a Parquet file, or is damaged.
     """
     import pyarrow.parquet as pq
@@ -305,7 +307,7 @@ def open_parquet_bounded(path: Path, columns: Collection[str] | None = None) -> 
     opened = pq.ParquetFile(path, read_dictionary=texts)
     try:
         _refuse_types(opened, columns)
-        _refuse_long_lists(opened, columns, path.stat().st_size)
+        _refuse_long_columns(path, opened, columns)
     except BaseException:
         opened.close()
         raise
@@ -323,19 +325,39 @@ def _refuse_types(file: Any, columns: Collection[str] | None) -> None:  # noqa: 
             )
 
 
-def _refuse_long_lists(file: Any, columns: Collection[str] | None, size: int) -> None:  # noqa: ANN401
-    leaves = [file.schema.column(at) for at in range(len(file.schema))]
+def _refuse_long_columns(
+    path: Path,
+    file: Any,  # noqa: ANN401 - pyarrow has no types
+    columns: Collection[str] | None,
+) -> None:
+    """Refuse a file by the headers of its pages; the footer may say less than they."""
     read = None if columns is None else tuple(f"{name}." for name in columns)
-    lists = [
-        (at, leaf.length)
-        for at, leaf in enumerate(leaves)
-        if leaf.max_repetition_level and (read is None or f"{leaf.path}.".startswith(read))
-    ]
-    for number in range(file.metadata.num_row_groups if lists else 0):
-        group = file.metadata.row_group(number)
-        values = sum(group.column(at).num_values * max(1, long // 8) for at, long in lists)
-        if values > max(ALLOWED_LIST_VALUES, size):
-            raise OSError(f"its lists have {values:,} values, which is more than its bytes")
+    leaves = {
+        at: leaf
+        for at in range(len(file.schema))
+        if (leaf := file.schema.column(at)) and (read is None or f"{leaf.path}.".startswith(read))
+    }
+    size, in_lists, plain = path.stat().st_size, Counter[int](), Counter[int]()
+    for found in read_pages(path, file.metadata, list(leaves)):
+        leaf = leaves[found.index]
+        if leaf.max_repetition_level:
+            in_lists[found.group] += found.values * max(1, leaf.length // 8)
+            if (values := in_lists[found.group]) > max(ALLOWED_LIST_VALUES, size):
+                raise OSError(f"its lists have {values:,} values, which is more than its bytes")
+        else:
+            plain[found.index] += found.values
+            if (values := plain[found.index]) > max(ALLOWED_ROWS, size):
+                raise OSError(f"it has {values:,} rows, which is more than its number of bytes")
+
+
+def read_batches(file: Any, most: int, columns: Sequence[str] | None = None) -> Iterator[Any]:  # noqa: ANN401
+    """Yield batches of at most `limit_batch` rows from a file that `open_parquet_bounded` opened.
+
+    No batch spans two row groups: Arrow cannot join their lists of texts.
+    """
+    size = limit_batch(file, most, columns)
+    for group in range(file.metadata.num_row_groups):
+        yield from file.iter_batches(size, row_groups=[group], columns=columns)
 
 
 def limit_batch(file: Any, most: int, columns: Collection[str] | None = None) -> int:  # noqa: ANN401

@@ -18,7 +18,7 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
-from coreeval.tools.files import MOST_ROW_BYTES, limit_batch, measure_rows, open_parquet_bounded
+from coreeval.tools.files import MOST_ROW_BYTES, measure_rows, open_parquet_bounded, read_batches
 from coreeval.tools.short_floats import list_arrow_rows
 
 BATCH = 1024
@@ -38,8 +38,6 @@ class _Schema(Protocol):
 
 class _ParquetFile(Protocol):
     schema_arrow: _Schema
-
-    def iter_batches(self, *, batch_size: int, columns: list[str] | None) -> Iterator[_Batch]: ...
 
 
 def _open_parquet(path: Path, columns: Collection[str]) -> _ParquetFile:
@@ -89,7 +87,7 @@ def read_parquet_records(path: Path, *, columns: Collection[str]) -> Iterator[It
     present = [name for name in file.schema_arrow.names if name in columns]
     arrow_error: type[Exception] = importlib.import_module("pyarrow").ArrowException
     try:
-        batches = file.iter_batches(batch_size=limit_batch(file, BATCH, present), columns=present)
+        batches: Iterator[_Batch] = read_batches(file, BATCH, present)
         records = (record for batch in batches for record in _batch_records(batch))
         for line, (values, defect) in enumerate(records, start=1):
             yield ItemRecord(line, values, defect)
