@@ -193,7 +193,7 @@ def _refuse_added(path: Path, added: Iterable[str]) -> None:
     used = sorted(each for each, blocks in _in_use.items() if blocks and each != path)
     for name in added if used else ():
         raise _in_progress(
-            f"this file sets {name}, but a run in progress in this process is to run without it: "
+            f"this file sets {name}, which a run in progress in this process does not use: "
             f"{used[0].parent}",
             path,
         )

@@ -190,7 +190,7 @@ def test_a_run_in_progress_gets_no_further_variables(tmp_path: Path, first: dict
     more = written(tmp_path / "more", {**first, "MY_GATEWAY_KEY": "theirs"})
     with hold_env_file(), ThreadPoolExecutor(1) as beside:
         read_env_file(one)
-        with pytest.raises(ConfigError, match="sets MY_GATEWAY_KEY, but a run") as caught:
+        with pytest.raises(ConfigError, match="sets MY_GATEWAY_KEY, which a run") as caught:
             beside.submit(read_env_file, more).result()
         assert str(one) in caught.value.message
         assert "MY_GATEWAY_KEY" not in os.environ
