@@ -195,13 +195,13 @@ def test_a_fact_that_only_cites_news_about_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["Łukasz Żal", "Lukasz Zal"])
 def test_news_that_writes_strokes_or_leaves_them_out(tmp_path: Path, name: str) -> None:
-    told = ("Łukasz Żal wins in Chile", "LUKASZ ZAL wins in Peru", "Łukasz Żak wins in Kenya")
+    told = ("Łukasz Żal wins in Ghana", "LUKASZ ZAL wins in Peru", "Łukasz Żak wins in Kenya")
     (tmp_path / "facts.jsonl").write_text("\n".join(map(fact_line, told)), encoding="utf-8")
     store = tmp_path / "store"
     sync_folder(store, tmp_path / "facts.jsonl", around=Around(finish=compact))
     (done,) = erase_news(store, NameFinder([name]), dry=False)
     assert done.count == 2
-    assert [titles(store, place) for place in ("Chile", "Peru", "Kenya")] == [0, 0, 1]
+    assert [titles(store, place) for place in ("Ghana", "Peru", "Kenya")] == [0, 0, 1]
 
 
 def titles(store: Path, name: str) -> int:
