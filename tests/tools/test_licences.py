@@ -6,7 +6,17 @@ from coreeval.tools.licences import forbids_changes, stated_licence
 
 
 @pytest.mark.parametrize(
-    "licence", ["CC BY-ND 4.0", "cc-by-nc-nd-4.0", "All rights reserved.", "No derivatives"]
+    "licence",
+    [
+        "CC BY-ND 4.0",
+        "cc-by-nc-nd-4.0",
+        "CC_BY_NC_ND_4_0",
+        "CC  BY - ND",
+        "All  rights reserved.",
+        "Alle Rechte vorbehalten",
+        "No derivatives",
+        "no modifications",
+    ],
 )
 def test_licences_that_forbid_changes(licence: str) -> None:
     assert forbids_changes(licence)
@@ -20,4 +30,5 @@ def test_licences_that_do_not(licence: str) -> None:
 def test_all_that_a_row_states_counts() -> None:
     row: dict[str, object] = {"licence": ["CC BY 4.0", 1], "license": "All rights reserved"}
     assert stated_licence(row) == "CC BY 4.0; All rights reserved"
+    assert stated_licence({"licence": [{"name": "CC BY-ND", "urls": ["x"]}]}) == "CC BY-ND; x"
     assert stated_licence({}) == ""
