@@ -7,13 +7,19 @@ starts from random values, new ones for each training.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import UsageError
-from coreeval.models.loaded_network import LoadedNetwork, Precision, load_parts, require_tensors
+from coreeval.models.loaded_network import (
+    LoadedNetwork,
+    LoadedParts,
+    Precision,
+    load_parts,
+    require_tensors,
+)
 from coreeval.models.weights import Weights
 
 if TYPE_CHECKING:
@@ -35,33 +41,22 @@ class LocalClassifier(LoadedNetwork[LabelledTokens]):
     """A loaded encoder with a classification head.
 
     Args:
-        network: The model of transformers.
-        tokenizer: Its tokenizer.
+        parts: What transformers loaded; the tensors that no file has are those of the head.
         name: Its name in errors, such as `hf:models/bert`.
         device: Where it is.
-        precision: The precision of its training.
         most_tokens: The most tokens of a question.
         labels: The labels of the task.
-        missing: The tensors that no file has.
     """
 
     def __init__(
-        self,
-        network: Any,  # noqa: ANN401 - transformers has no types
-        tokenizer: Any,  # noqa: ANN401
-        name: str,
-        device: str,
-        precision: Precision,
-        most_tokens: int,
-        labels: Sequence[str],
-        missing: Sequence[str],
+        self, parts: LoadedParts, name: str, device: str, most_tokens: int, labels: Sequence[str]
     ) -> None:
-        super().__init__(network, tokenizer, name, device, precision, most_tokens)
-        longest = getattr(tokenizer, "model_max_length", None)
+        super().__init__(parts, name, device, most_tokens)
+        longest = getattr(parts.tokenizer, "model_max_length", None)
         if isinstance(longest, int) and longest > 0:
             self._most = min(self._most, longest)
         self._numbers = {label: number for number, label in enumerate(labels)}
-        self._missing = {name.rpartition(".")[0] for name in missing}
+        self._missing = {name.rpartition(".")[0] for name in parts.missing}
 
     def encode_answer(self, prompt: str, label: str) -> LabelledTokens:
         """Return a question with the number of its label.
@@ -180,10 +175,9 @@ def load_classifier(
         precision=precision,
         config={"num_labels": len(labels)},
     )
-    network = parts.network
-    inside = f"{network.base_model_prefix}."
-    new = [name for name in parts.missing if not name.startswith(inside) or "pooler" in name]
-    require_tensors(weights, [name for name in parts.missing if name not in new])
-    return LocalClassifier(
-        network, parts.tokenizer, weights.name, device, parts.precision, most_tokens, labels, new
+    inside = f"{parts.network.base_model_prefix}."
+    require_tensors(
+        weights,
+        [name for name in parts.missing if name.startswith(inside) and "pooler" not in name],
     )
+    return LocalClassifier(parts, weights.name, device, most_tokens, labels)

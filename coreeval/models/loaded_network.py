@@ -68,33 +68,33 @@ def free_device_memory(device: str) -> int | None:
     return int(torch.cuda.mem_get_info(device)[0])
 
 
+class LoadedParts(NamedTuple):
+    """What transformers loaded."""
+
+    network: Any
+    tokenizer: Any
+    precision: Precision
+    missing: Sequence[str]
+    """The tensors that are not in the files, which transformers initialized randomly."""
+
+
 class LoadedNetwork(ABC, Generic[Encoded]):
     """A loaded model that can label texts and be trained.
 
     Args:
-        network: The model of transformers.
-        tokenizer: Its tokenizer.
+        parts: What transformers loaded.
         name: Its name in errors, such as `hf:models/smol`.
         device: Where it is.
-        precision: The precision of its training.
         most_tokens: The most tokens of a text.
     """
 
-    def __init__(
-        self,
-        network: Any,  # noqa: ANN401 - transformers has no types
-        tokenizer: Any,  # noqa: ANN401
-        name: str,
-        device: str,
-        precision: Precision,
-        most_tokens: int,
-    ) -> None:
-        self.network, self.name, self.device = network, name, device
-        self.precision = precision
-        self._tokenizer = tokenizer
-        self.window: int | None = getattr(network.config, "max_position_embeddings", None)
+    def __init__(self, parts: LoadedParts, name: str, device: str, most_tokens: int) -> None:
+        self.network, self.name, self.device = parts.network, name, device
+        self.precision = parts.precision
+        self._tokenizer = parts.tokenizer
+        self.window: int | None = getattr(parts.network.config, "max_position_embeddings", None)
         self._most = min(most_tokens, self.window or most_tokens)
-        added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+        added = getattr(parts.tokenizer, "added_tokens_decoder", {}).values()
         self._controls = sorted(
             (str(one) for one in added if one.special and len(str(one)) > 1), key=len, reverse=True
         )
@@ -235,16 +235,6 @@ def _refuse_larger(network: "torch.nn.Module", weights: Weights) -> None:
             where=str(weights.folder / weights.gguf),
             hint="download or copy the model again, with its config.json",
         )
-
-
-class LoadedParts(NamedTuple):
-    """What transformers loaded."""
-
-    network: Any
-    tokenizer: Any
-    precision: Precision
-    missing: Sequence[str]
-    """The tensors that are not in the files, which transformers initialized randomly."""
 
 
 def load_parts(

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from coreeval.errors import UsageError
 from coreeval.models.chat_template import ChatTemplate, TemplateError, open_template
-from coreeval.models.loaded_network import LoadedNetwork, Precision, load_parts, require_tensors
+from coreeval.models.loaded_network import (
+    LoadedNetwork,
+    LoadedParts,
+    Precision,
+    load_parts,
+    require_tensors,
+)
 from coreeval.models.weights import Weights
 
 if TYPE_CHECKING:
@@ -35,19 +41,11 @@ class TokenisedText:
 class LocalModel(LoadedNetwork[TokenisedText]):
     """A loaded causal language model."""
 
-    def __init__(
-        self,
-        network: Any,  # noqa: ANN401 - transformers has no types
-        tokenizer: Any,  # noqa: ANN401
-        name: str,
-        device: str,
-        precision: Precision,
-        most_tokens: int,
-    ) -> None:
-        super().__init__(network, tokenizer, name, device, precision, most_tokens)
-        self._takes = inspect.signature(network.forward).parameters
+    def __init__(self, parts: LoadedParts, name: str, device: str, most_tokens: int) -> None:
+        super().__init__(parts, name, device, most_tokens)
+        self._takes = inspect.signature(parts.network.forward).parameters
         self._cache = "cache" if "cache" in self._takes else "past_key_values"
-        self.chat: Chat = "chat" if getattr(tokenizer, "chat_template", None) else "plain"
+        self.chat: Chat = "chat" if getattr(parts.tokenizer, "chat_template", None) else "plain"
 
     # -- tokens -----------------------------------------------------------------------------------
 
@@ -288,6 +286,4 @@ def load_model(
         weights, device, "AutoModelForCausalLM", needed=needed, full=full, precision=precision
     )
     require_tensors(weights, parts.missing)
-    return LocalModel(
-        parts.network, parts.tokenizer, weights.name, device, parts.precision, most_tokens
-    )
+    return LocalModel(parts, weights.name, device, most_tokens)
