@@ -16,7 +16,14 @@ ALLOWED_PAGE_BYTES: Final = 64 << 20
 
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _DETAILS: Final = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
-"""The field of a page header that holds the number of values, for each type of page."""
+"""The field of a page header with the number of values and the encoding, by the page's type."""
+_VALUES: Final = 1
+"""The field with the number of values inside it."""
+_ENCODING: Final = {_DATA: 2, _DICTIONARY: 2, _DATA_V2: 4}
+"""The field with the encoding inside it."""
+_NOT_READ: Final = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
+"""Encodings in which a page says once more how many texts it has: Arrow reserves memory by this
+number, whatever the header says."""
 _BOOLEANS, _INTEGERS, _LISTS = (1, 2), (4, 5, 6), (9, 10)
 _I32, _TEXT, _MAP, _STRUCT = 5, 8, 11, 12
 _FIXED: Final = {1: 0, 2: 0, 3: 1, 7: 8}
@@ -48,7 +55,8 @@ def read_pages(path: Path, metadata: Any, columns: list[int]) -> Iterator[Column
         columns: The indices of the columns that will be read.
 
     Raises:
-        OSError: the pages unpack to many more bytes than the file has, or a page header is damaged.
+        OSError: the pages unpack to many more bytes than the file has, a page has an encoding that
+            is not read, or its header is damaged.
     """
     with path.open("rb") as file:
         size = path.stat().st_size
@@ -60,6 +68,8 @@ def read_pages(path: Path, metadata: Any, columns: list[int]) -> Iterator[Column
                 chunk, found = chunks.column(index), 0
                 try:
                     for page in _pages_of(file, chunk):
+                        if page.encoding in _NOT_READ:
+                            raise OSError(_describe_encoding(chunk, page.encoding))
                         found += page.values if page.is_data else 0
                         unpacked += page.unpacked
                         walked += page.length
@@ -68,9 +78,9 @@ def read_pages(path: Path, metadata: Any, columns: list[int]) -> Iterator[Column
                         if walked > size:
                             raise ValueError("pages overlap")
                 except ValueError as error:
-                    name = str(chunk.path_in_schema)[:100]
                     raise OSError(
-                        f"a page of the column {name!r} is damaged ({error}); get the file again"
+                        f"a page of the column {_name_of(chunk)!r} is damaged ({error}); get the "
+                        "file again"
                     ) from None
                 yield Column(group, index, found)
 
@@ -82,11 +92,24 @@ def _describe_excess(most: int, size: int) -> str:
     )
 
 
+def _describe_encoding(chunk: Any, encoding: int) -> str:  # noqa: ANN401 - pyarrow has no types
+    return (
+        f"the column {_name_of(chunk)!r} has the encoding {_NOT_READ[encoding]}, which is not "
+        "read; write the file again with a plain or dictionary encoding (in DuckDB: "
+        "PARQUET_VERSION V1)"
+    )
+
+
+def _name_of(chunk: Any) -> str:  # noqa: ANN401 - pyarrow has no types
+    return str(chunk.path_in_schema)[:100]
+
+
 @dataclass(frozen=True)
 class _Page:
     length: int
     unpacked: int
     values: int
+    encoding: int
     is_data: bool
 
 
@@ -128,28 +151,31 @@ class _Header:
         self._at = 0
 
     def page(self) -> _Page:
-        numbers, details = dict[int, int](), dict[int, int | None]()
+        numbers, details = dict[int, int](), dict[int, dict[int, int]]()
         for field, kind in self._fields():
             if field in (1, 2, 3):
                 numbers[field] = self._i32(kind)
             elif field in _DETAILS.values():
-                details[field] = self._values(kind)
+                details[field] = self._details(kind)
             else:
                 self._skip(kind, _MOST_DEPTH)
         return self._check(numbers, details)
 
-    def _check(self, numbers: dict[int, int], details: dict[int, int | None]) -> _Page:
+    def _check(self, numbers: dict[int, int], details: dict[int, dict[int, int]]) -> _Page:
         if len(numbers) < 3:
             raise ValueError("its header has no type or size")
         kind, unpacked = numbers[1], max(numbers[2], numbers[3])
-        values = details.get(_DETAILS[kind]) if kind in _DETAILS else 0
-        if values is None:
-            raise ValueError("its header has no number of values")
+        values, encoding = 0, 0
+        if kind in _DETAILS:
+            known = details.get(_DETAILS[kind], {})
+            if not {_VALUES, _ENCODING[kind]} <= known.keys():
+                raise ValueError("its header has no number of values or no encoding")
+            values, encoding = known[_VALUES], known[_ENCODING[kind]]
         if min(numbers[2], numbers[3], values) < 0:
             raise ValueError("its header has a negative number")
         if kind == _DICTIONARY and values > unpacked:
             raise ValueError("its dictionary has more values than bytes")
-        return _Page(self._at + numbers[3], unpacked, values, kind in (_DATA, _DATA_V2))
+        return _Page(self._at + numbers[3], unpacked, values, encoding, kind in (_DATA, _DATA_V2))
 
     def _fields(self) -> Iterator[tuple[int, int]]:
         """Yield number and type of each field of a struct; the caller reads the value."""
@@ -162,16 +188,17 @@ class _Header:
             known.add(field)
             yield field, kind
 
-    def _values(self, kind: int) -> int | None:
+    def _details(self, kind: int) -> dict[int, int]:
+        """Return the numbers in the struct with the details of a page, by field."""
         if kind != _STRUCT:
             raise ValueError("its header has a field of another type")
-        values = None
+        numbers = dict[int, int]()
         for field, inner in self._fields():
-            if field == 1:
-                values = self._i32(inner)
+            if field == _VALUES or inner == _I32:
+                numbers[field] = self._i32(inner)
             else:
                 self._skip(inner, _MOST_DEPTH)
-        return values
+        return numbers
 
     def _i32(self, kind: int) -> int:
         if kind != _I32:

@@ -230,6 +230,32 @@ def test_pages_that_unpack_to_far_more_than_the_file_are_not_unpacked(tmp_path: 
     assert len(select_parquet_rows(path, columns=["id"])) == 70
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_texts_with_a_count_of_their_own_are_refused_before_memory_is_reserved(
+    tmp_path: Path, encoding: str, version: str
+) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(
+        pa.table({"id": ["a"] * 10, "text": ["b"] * 9 + ["c" * 60]}),
+        path,
+        compression="none",
+        use_dictionary=["id"],
+        column_encoding={"text": encoding},
+        data_page_version=version,
+    )
+    content = bytearray(path.read_bytes())
+    said, more = b"\x80\x01\x04\x0a", b"\x80\x80\x80\x80\x08\x04\x80\x84\xaf\x5f"  # 200 million
+    at = content.index(said)
+    content[at : at + len(more)] = more
+    path.write_bytes(content)
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(OSError, match=f"'text' has the encoding {encoding}, which is not read"):
+        list(read_parquet(path))
+    assert pa.default_memory_pool().max_memory() == before
+    assert len(select_parquet_rows(path, columns=["id"])) == 10
+
+
 @pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("use_dictionary", [True, False])
