@@ -4,7 +4,6 @@
 redistributed, otherwise their ids and digests.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -29,7 +28,14 @@ from coreeval.runs.arms import (
     updated_fields,
 )
 from coreeval.schema import Sample, Task
-from coreeval.tools.files import ParquetColumns, ParquetRow, read_parquet, write_parquet
+from coreeval.tools.files import (
+    ParquetColumns,
+    ParquetRow,
+    measure_parquet,
+    parse_json,
+    read_parquet,
+    write_parquet,
+)
 from coreeval.tools.markdown import dump_front_matter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
@@ -247,11 +253,14 @@ def size_category(rows: int) -> str:
 
 
 def _info(file: Path, split: str) -> Info:
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]  # slow to import
-
-    with pq.ParquetFile(file) as table:
-        size = sum(batch.nbytes for batch in table.iter_batches())
-        rows, schema = table.metadata.num_rows, table.schema_arrow
+    try:
+        schema, rows, size = measure_parquet(file)
+    except (OSError, ValueError) as error:
+        raise ReleaseError(
+            f"cannot read a table of the dataset: {error}",
+            where=str(file),
+            hint="export the run or the release from an undamaged copy",
+        ) from None
     kinds = {field.name: str(field.type) for field in schema}
     return {
         "config_name": file.parent.name,
@@ -264,14 +273,24 @@ def _info(file: Path, split: str) -> Info:
 
 def _features(kinds: Mapping[str, str], metadata: Mapping[bytes, bytes]) -> Iterator[Info]:
     """Yield the columns in the notation of `datasets`: names for ClassLabels, dtype for lists."""
-    told = json.loads(metadata.get(b"huggingface", b"{}"))
-    declared = told.get("info", {}).get("features", {})
+    declared = _declared_features(metadata)
     for name, kind in kinds.items():
         said = declared.get(name)
-        if isinstance(said, dict) and (labels := said.get("names")):
+        labels = said.get("names") if isinstance(said, dict) else None
+        if labels and isinstance(labels, list):
             names = {str(number): label for number, label in enumerate(labels)}
             yield {"name": name, "dtype": {"class_label": {"names": names}}}
         elif kind.startswith("list"):
             yield {"name": name, "list": kind.rpartition(" ")[2].rstrip(">")}
         else:
             yield {"name": name, "dtype": kind}
+
+
+def _declared_features(metadata: Mapping[bytes, bytes]) -> Info:
+    """Return what a file that somebody else may have written says about its columns."""
+    try:
+        told: Any = parse_json(metadata.get(b"huggingface", b"{}"))
+        declared = told["info"]["features"]
+    except (ValueError, LookupError, TypeError):
+        return {}
+    return declared if isinstance(declared, dict) else {}

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path, PurePath
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final, Literal, NamedTuple
 
 from coreeval.errors import RunLocked
 from coreeval.tools.chunks import chunks
@@ -264,6 +264,30 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
             yield from _decode_rows(batch)
 
 
+class ParquetSize(NamedTuple):
+    """The columns of a file and its size in memory."""
+
+    schema: Any
+    rows: int
+    bytes: int
+
+
+def measure_parquet(path: Path) -> ParquetSize:
+    """Return the columns of a file and its size in memory, without holding all of it there.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not a Parquet file, or is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(path)
+    with open_parquet_bounded(path) as file:
+        parts = (part for each in read_batches(file, ROW_GROUP) for part in _slice_batch(each))
+        size = sum(part.cast(schema).nbytes for part in parts)
+        return ParquetSize(schema, file.metadata.num_rows, size)
+
+
 MOST_ROW_BYTES: Final = 64 << 20
 """The most bytes of values in one row: as many as a line of JSON may have."""
 MOST_SELECTED_BYTES: Final = 1 << 30
@@ -409,14 +433,24 @@ def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow 
     Raises:
         ValueError: a row has more than `MOST_ROW_BYTES` of values.
     """
+    for part in _slice_batch(batch):
+        yield from part.to_pylist()
+
+
+def _slice_batch(batch: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
+    """Yield a batch, or each of its rows if all together have more than `MOST_ROW_BYTES`.
+
+    Raises:
+        ValueError: a row alone has more.
+    """
     sizes = measure_rows(batch)
     if max(sizes, default=0) > MOST_ROW_BYTES:
         raise ValueError(f"a row has more than {MOST_ROW_BYTES >> 20} MiB of values")
     if sum(sizes) <= MOST_ROW_BYTES:
-        yield from batch.to_pylist()
+        yield batch
         return
     for row in range(batch.num_rows):
-        yield from batch.slice(row, 1).to_pylist()
+        yield batch.slice(row, 1)
 
 
 def measure_rows(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no types

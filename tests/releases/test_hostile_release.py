@@ -236,3 +236,44 @@ def test_a_version_is_a_name(release: Path) -> None:
     signed(release, lambda said: said.update(version="../../x"))
     with pytest.raises(ReleaseError, match="version"):
         read_release(release)
+
+
+def test_a_table_whose_rows_share_a_long_text_is_described_without_it_in_memory(
+    release: Path, tmp_path: Path
+) -> None:
+    rows, size = 1000, 2**20
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * size]))
+    shard = next(release.glob("samples/*.parquet")).name
+    table = release / "extra" / shard
+    table.parent.mkdir()
+    pq.write_table(pa.table({"text": text}), table, compression="zstd", store_schema=False)
+    listed(release, f"extra/{shard}", table)
+    before = pa.default_memory_pool().max_memory()
+    assert export(release, to="hf", out=tmp_path / "out").rows["extra"] == rows
+    assert pa.default_memory_pool().max_memory() - before < 300 * size
+    assert f"num_bytes: {rows * size // 100_000}" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("said", [b"[", b"[]", b'{"info": {"features": {"id": {"names": 5}}}}'])
+def test_a_tables_description_of_its_columns_may_be_anything(
+    release: Path, tmp_path: Path, said: bytes
+) -> None:
+    shard = next(release.glob("samples/*.parquet")).name
+    table = release / "extra" / shard
+    table.parent.mkdir()
+    schema = pa.schema([("id", pa.string())], metadata={"huggingface": said})
+    pq.write_table(pa.table({"id": ["a"]}, schema=schema), table)
+    listed(release, f"extra/{shard}", table)
+    assert export(release, to="hf", out=tmp_path / "out").rows["extra"] == 1
+
+
+def test_a_table_that_cannot_be_read_is_named(release: Path, tmp_path: Path) -> None:
+    shard = next(release.glob("samples/*.parquet")).name
+    table = release / "extra" / shard
+    table.parent.mkdir()
+    table.write_bytes(b"no table")
+    listed(release, f"extra/{shard}", table)
+    with pytest.raises(ReleaseError, match="cannot read a table of the dataset") as raised:
+        export(release, to="hf", out=tmp_path / "out")
+    assert raised.value.where
+    assert raised.value.where.endswith(shard)
