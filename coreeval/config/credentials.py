@@ -14,6 +14,7 @@ There are two rules; one match is enough. They are applied to plain data, before
 
 import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from coreeval.errors import ConfigError
 
@@ -88,7 +89,34 @@ def refuse_credentials(raw: object, *, where: str) -> None:
 
 def hide_credentials(text: str) -> str:
     """Return a text with everything shaped like a credential replaced by `***`."""
-    return _SHAPES.sub(HIDDEN, text)
+    return _PARAMETER.sub(_hide_value, _SHAPES.sub(HIDDEN, text))
+
+
+def _hide_value(parameter: re.Match[str]) -> str:
+    whole, name = parameter[0], parameter[1]
+    return f"{whole[0]}{name}={HIDDEN}" if _is_credential_name(name) else whole
+
+
+def drop_credentials(url: str) -> str:
+    """Return a URL without user, password, and parameters that look like credentials.
+
+    The rest is unchanged, and so is a text that is not a URL.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    public = parts._replace(
+        netloc=parts.netloc.rpartition("@")[2],
+        query=_drop_parameters(parts.query),
+        fragment=_drop_parameters(parts.fragment),
+    )
+    return url if public == parts else urlunsplit(public)
+
+
+def _drop_parameters(query: str) -> str:
+    pairs = query.split("&")
+    return "&".join(each for each in pairs if not _has_credential_shape(f"?{unquote(each)}"))
 
 
 def _find_suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

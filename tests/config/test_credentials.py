@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from coreeval.config import load_config, parse_config, parse_target
-from coreeval.config.credentials import hide_credentials, refuse_credentials
+from coreeval.config.credentials import drop_credentials, hide_credentials, refuse_credentials
 from coreeval.errors import ConfigError
 from coreeval.tools.catalogs import load_prices
 from coreeval.tools.env_file import read_env_file
@@ -116,6 +116,31 @@ def test_a_file_of_prices_is_held_to_the_same_rule(tmp_path: Path) -> None:
     assert "hunter22" not in str(caught.value)
     prices.write_text(yaml.safe_dump({"openai:token": row | {"source": "a page"}}), "utf-8")
     assert "openai:token" in load_prices(prices)
+
+
+@pytest.mark.parametrize(
+    ("url", "public"),
+    [
+        ("https://ann:hunter22@a.example/x?id=7#top", "https://a.example/x?id=7#top"),
+        ("https://ann@a.example:8443/@bob", "https://a.example:8443/@bob"),
+        ("https://a.example/x?id=7&token=abcdef&page=2", "https://a.example/x?id=7&page=2"),
+        ("https://a.example/x?api%5Fkey=abcdef", "https://a.example/x"),
+        ("https://a.example/x?X-Amz-Signature=abcdef&v=1", "https://a.example/x?v=1"),
+        ("https://a.example/x?q=ghp_" + "a1" * 12, "https://a.example/x"),
+        ("https://a.example/x#access_token=abcdef", "https://a.example/x"),
+        ("https://a.example/x?", "https://a.example/x?"),
+        ("https://a.example/X?q=a%20b&key=7&&next_token=2", None),
+        ("http://[", None),
+        ("no address", None),
+    ],
+)
+def test_an_address_is_stored_without_its_credentials(url: str, public: str | None) -> None:
+    assert drop_credentials(url) == (public or url)
+
+
+def test_the_value_of_a_parameter_is_hidden() -> None:
+    told = 'see https://a.example/x?id=1234&token=abcdef"'
+    assert hide_credentials(told) == 'see https://a.example/x?id=1234&token=***"'
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from typing import IO, Final
 
 from isal import igzip
 
+from coreeval.config.credentials import drop_credentials
 from coreeval.config.user_files import open_file
 from coreeval.errors import KnowledgeError
 from coreeval.tools.articles.acceptance import FoundText
@@ -97,8 +98,8 @@ def _parse_row(line: bytes) -> FileRow | str:
         return "not JSON"
     if not isinstance(row, dict):
         return "not an object"
-    url, text = row.get("url"), row.get("text")
-    if not isinstance(url, str) or not is_web_address(url):
+    url, text = drop_credentials(_words(row, "url")), row.get("text")
+    if not is_web_address(url):
         return "no url"
     if not isinstance(text, str) or not text.strip():
         return "no text"

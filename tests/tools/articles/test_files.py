@@ -53,6 +53,14 @@ async def test_a_text_is_found_by_its_url(tmp_path: Path) -> None:
     assert result.published_at == datetime(2026, 10, 5, tzinfo=UTC)
 
 
+async def test_an_address_loses_its_credentials(tmp_path: Path) -> None:
+    url = URL.replace("https://", "https://ann:hunter22@") + "?token=abcdef"
+    file = write(tmp_path / "a.jsonl", ROW | {"url": url})
+    result = only(await found_in(tmp_path, file))
+    assert isinstance(result, ArticleText)
+    assert result.url == URL
+
+
 async def test_a_packed_file_is_read_and_a_folder_of_them(tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()

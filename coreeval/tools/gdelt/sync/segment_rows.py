@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from coreeval.config.credentials import hide_credentials
 from coreeval.tools.gdelt import page_text
 from coreeval.tools.gdelt.rows import Reason, host_of, parse_stamp
 from coreeval.tools.gdelt.sync.gkg_names import ENTITY
@@ -95,12 +96,13 @@ class RowTally:
         return self.rows - self.bad.total()
 
     def refuse(self, line: int, reason: RowRefusal, row: bytes | str) -> None:
-        """Count an invalid row, and keep it if the limit allows."""
+        """Count an invalid row, and keep it without credentials if the limit allows."""
         self.bad[reason] += 1
         if len(self.aside) < MOST_KEPT:
             start = row[: 4 * LONGEST_KEPT]
             text = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
-            self.aside.append({"line": line, "reason": reason, "row": text[:LONGEST_KEPT]})
+            row = hide_credentials(text)[:LONGEST_KEPT]
+            self.aside.append({"line": line, "reason": reason, "row": row})
 
     def mark_last_as_cut(self, reason: RowRefusal) -> None:
         """Record that a file was truncated in its last row, which was refused for this reason."""

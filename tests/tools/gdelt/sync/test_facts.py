@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,21 @@ def test_own_articles_have_a_title_and_their_licence(tmp_path: Path) -> None:
     assert (third.url, third.licence) == (f"{OWN}3", "")
     with LocalKnowledge(store, news=store, min_precision="url") as news:
         assert news.stats().dropped == {"no_language": 1}
+
+
+def test_own_news_is_stored_without_the_credentials_in_its_addresses(tmp_path: Path) -> None:
+    told = {"date": "2026-06-10", "text": TEXT, "lang": "en", "title": "Chile elects a senate"}
+    url = "https://ann:hunter22@news.example/a?id=7&token=abcdef"
+    lines = [
+        told | {"url": url},
+        told | {"sources": [url]},
+        told | {"url": url, "licence": "CC BY-ND"},
+    ]
+    rows, tally = read(*map(json.dumps, lines))
+    assert [row["url"] for row in rows] == ["https://news.example/a?id=7"] * 2
+    assert rows[1]["cites"] == ["https://news.example/a?id=7"]
+    assert tally.bad == {"licence": 1}
+    assert not {"hunter22", "abcdef"} & set(re.findall(r"\w+", str(tally.aside)))
 
 
 def test_a_corrected_line_replaces_the_one_without_a_language(tmp_path: Path) -> None:
