@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 import coreeval
 from coreeval.errors import ConfigError, UsageError
+from tests.cli.kit import CONFIG
 
 OLD = (
     "RunSummary", "evaluate", "load_originals", "make_release", "read_release", "refresh", "resume",
@@ -112,7 +113,13 @@ PCR = {"pairs": [], "metric": "x", "consistency": "exact"}
         ("validate", {"config": "a\0b"}, "config contains a NUL character"),
         ("load_config", {"config": Path("\ud800")}, "config contains half a character"),
         ("overlap", {"a": "a\0b"}, "contains a NUL character"),
-        ("refresh", {"config": "c", "ids": ["a", "\ud800"]}, "ids contains half a character"),
+        ("refresh", {"config": "c", "ids": ["a", "\ud800"]}, r"ids\[1\] contains half a character"),
+        ("overlap", {"a": ["a\0b"]}, r"a\[0\] contains a NUL character"),
+        ("estimate", {"config": "c", "ids": [1]}, r"ids\[0\] must be a text, not int"),
+        ("estimate", {"config": "c", "ids": np.array([1])}, r"ids\[0\] must be a text, not int64"),
+        ("validate", {"config": "c", "overrides": iter(["a=1", 5])}, r"overrides\[1\] must be a"),
+        ("run_due", {"configs": ["a", None]}, r"configs\[1\] must be a path or a text, not None"),
+        ("numleak", {"answers": [], "values": {}, "tolerances": ["1"]}, r"\[0\] must be a number"),
     ],
 )
 def test_a_wrong_argument_is_one_message(name: str, given: dict[str, Any], problem: str) -> None:
@@ -133,6 +140,8 @@ def test_numbers_of_numpy_and_names_of_files_that_are_not_utf8_pass(tmp_path: Pa
         coreeval.refresh(place, limit=np.int64(2), ids=("a",))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="config file not found"):
         coreeval.refresh(place, budget_usd=Decimal("0.50"))  # type: ignore[arg-type]
+    changed = coreeval.load_config(CONFIG, overrides=iter(["run.seed=5"]))  # type: ignore[arg-type]
+    assert changed.run.seed == 5
     with pytest.raises(TypeError, match=r"refresh\(\) missing 1 required positional argument"):
         coreeval.refresh()  # type: ignore[call-arg]
 
