@@ -1,6 +1,7 @@
 """A network of transformers on this machine: how it is loaded, and what all kinds share."""
 
 import io
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
@@ -277,13 +278,16 @@ def load_parts(
     try:
         with _quiet():
             read = transformers.AutoConfig.from_pretrained
-            settings = read(weights.folder, **place, **shared, **(config or {}))
+            changes = {"return_dict": True, **(config or {})}
+            settings = read(weights.folder, **place, **shared, **changes)
             with torch.device("meta"):  # takes no memory
                 empty = auto.from_config(settings, trust_remote_code=False)
             _refuse_larger(empty, weights)
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 weights.folder, **place, **shared
             )
+            if type(tokenizer.model_max_length) not in (int, float):  # as if the file stated none
+                tokenizer.model_max_length = sys.maxsize
             network, found = auto.from_pretrained(
                 weights.folder,
                 config=settings,

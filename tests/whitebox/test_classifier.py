@@ -1,6 +1,7 @@
 """Encoders with a classification head: they learn labels, and every training is taken back."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -90,6 +91,28 @@ def test_a_training_teaches_the_labels_and_is_taken_back(
     assert after.keys() == before.keys()
     assert all(torch.equal(after[name], value) for name, value in before.items())
     assert not torch.equal(head[0], before["classifier.weight"])
+
+
+@pytest.mark.parametrize(
+    ("file", "odd"),
+    [
+        ("config.json", {"return_dict": False}),
+        ("tokenizer_config.json", {"model_max_length": "abc"}),
+        ("tokenizer_config.json", {"model_max_length": True}),
+    ],
+)
+def test_settings_that_only_concern_other_programs_change_nothing(
+    encoder: Path, tmp_path: Path, file: str, odd: dict[str, object]
+) -> None:
+    folder = Path(shutil.copytree(encoder, tmp_path / "odd"))
+    settings = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(settings | odd))
+    found = []
+    for model in (opened(encoder), opened(folder)):
+        torch.manual_seed(1)
+        with model.starting_afresh():
+            found.append(model.score_labels(TEXTS[:2], LABELS, batch=2))
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_the_head_starts_anew_with_each_seed(encoder: Path) -> None:
