@@ -13,10 +13,13 @@ _NARROW: Final = {"halffloat": np.float16, "float": np.float32}
 """Arrow's types, by name."""
 _OF_SPARSE: Final = "subtype"
 """The attribute of pandas' sparse dtype with the dtype of its numbers."""
+_OF_CATEGORIES: Final = "categories"
+"""The attribute of pandas' categorical dtype with its values."""
 
 
 def is_narrow(kind: Any) -> bool:  # noqa: ANN401 - a dtype of NumPy or pandas
-    """Return whether a dtype is of floating-point numbers of less than 64 bits."""
+    """Return whether a dtype is of floating-point numbers of less than 64 bits, also categories."""
+    kind = getattr(getattr(kind, _OF_CATEGORIES, None), "dtype", kind)
     if getattr(kind, "kind", "") != "f":
         return False
     return bool(getattr(kind, _OF_SPARSE, kind).itemsize < np.dtype(float).itemsize)
@@ -39,11 +42,26 @@ def shorten_rows(
 
 def shorten_frame(frame: Any) -> Any:  # noqa: ANN401 - a frame of pandas
     """Return a frame with short numbers in place of those of 16 and 32 bits."""
-    narrow = [place for place, kind in enumerate(frame.dtypes) if is_narrow(kind)]
-    frame = frame.copy() if narrow else frame
-    for place in narrow:
-        frame.isetitem(place, shorten_column(frame.iloc[:, place]))
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    changed = {place: short for place, column in enumerate(columns)
+               if (short := _find_short(column)) is not None}  # fmt: skip
+    frame = frame.copy() if changed else frame
+    for place, column in changed.items():
+        frame.isetitem(place, column)
     return frame
+
+
+def _find_short(column: Any) -> Any:  # noqa: ANN401 - a series of pandas
+    """Return a column with short numbers; None if it has no narrow ones."""
+    if is_narrow(column.dtype):
+        return shorten_column(column)
+    if column.dtype == object and any(map(_is_narrow_number, column)):
+        return column.map(lambda value: float(str(value)) if _is_narrow_number(value) else value)
+    return None
+
+
+def _is_narrow_number(value: object) -> bool:
+    return isinstance(value, np.floating) and is_narrow(value.dtype)
 
 
 def shorten_column(column: Any) -> list[object]:  # noqa: ANN401 - a series of pandas

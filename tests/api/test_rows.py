@@ -56,6 +56,8 @@ NARROW_KINDS: dict[str, Callable[[], Rows]] = {
     "pandas, sparse, 64 bits": lambda: pd.DataFrame(
         {"v": pd.arrays.SparseArray([1.1, 1e-7]), "l": [[1.1]] * 2}
     ),
+    "pandas, objects": lambda: pd.DataFrame({"v": [*NARROW], "l": [[1.1]] * 2}, dtype=object),
+    "pandas, categories": lambda: pd.DataFrame({"v": pd.Categorical(NARROW), "l": [[1.1]] * 2}),
     "arrow": lambda: pa.table({"v": NARROW, "l": [NARROW[:1]] * 2}),
     "arrow scalars": lambda: [{"v": each, "l": [1.1]} for each in pa.array(NARROW)],
 }
@@ -73,6 +75,12 @@ def test_a_frame_of_32_bits_is_left_as_it_is() -> None:
     frame = pd.DataFrame({"v": NARROW, "w": [None, np.nan]}).astype({"w": "float32"})
     assert list_rows(frame, "values") == [{"v": 1.1, "w": None}, {"v": 1e-7, "w": None}]
     assert [str(kind) for kind in frame.dtypes] == ["float32", "float32"]
+
+
+def test_other_values_beside_numbers_of_32_bits_stay() -> None:
+    frame = pd.DataFrame({"v": pd.Series([NARROW[0], "a", None, 3], dtype=object)})
+    assert [row["v"] for row in list_rows(frame, "values")] == [1.1, "a", None, 3]
+    assert type(frame["v"][0]) is np.float32
 
 
 def test_an_index_of_dates_becomes_a_column() -> None:
