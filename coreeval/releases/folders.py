@@ -8,7 +8,7 @@ copy or publish a file of the reader's.
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -138,6 +138,7 @@ def create_export_folder(out: Path) -> Iterator[Path]:
     """
     out = out.absolute()
     _refuse_existing_files(out)
+    new = [each for each in out.parents if not each.exists()]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with _create_draft(out) as draft:
@@ -150,6 +151,11 @@ def create_export_folder(out: Path) -> Iterator[Path]:
             hint="check the disk, then run the same command again; this attempt left nothing "
             "behind",
         ) from None
+    finally:
+        if not out.exists():
+            for each in new:
+                with suppress(OSError):  # something else is in it by now
+                    each.rmdir()
 
 
 def _refuse_existing_files(out: Path) -> None:

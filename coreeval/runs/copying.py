@@ -1,6 +1,6 @@
 """Copies of a run's texts in another folder, which a takedown cannot reach."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,15 +11,16 @@ from coreeval.tools.workspace import RunFiles, Workspace
 
 @contextmanager
 def refuse_takedown(place: Path) -> Iterator[None]:
-    """Raise an error after a block that copies texts if a takedown has begun or ended during it.
+    """Raise an error if a takedown of a run is in progress before, during or after a block.
 
-    The caller then deletes the copy.
+    The block copies texts; the caller then deletes the copy.
 
     Args:
         place: The directory of a run; of anything else, nothing is checked.
 
     Raises:
-        RunStateError: the run's manifest or its workspace's takedown list has changed.
+        RunStateError: a takedown of the run has not finished, or the run's manifest or its
+            workspace's takedown list has changed.
     """
     before = _read_state(place)
     yield
@@ -31,9 +32,36 @@ def refuse_takedown(place: Path) -> Iterator[None]:
         )
 
 
+def mark_takedown(runs: Sequence[RunFiles]) -> None:
+    """Make `refuse_takedown` refuse these runs, also after a kill, until `unmark_takedown`.
+
+    Raises:
+        OSError: a mark cannot be written.
+    """
+    for files in runs:
+        files.takedown_mark.touch()
+
+
+def unmark_takedown(runs: Sequence[RunFiles]) -> None:
+    """Allow copies again, once the names are erased from all of these runs.
+
+    Raises:
+        OSError: a mark cannot be deleted.
+    """
+    for files in runs:
+        files.takedown_mark.unlink(missing_ok=True)
+
+
 def _read_state(place: Path) -> tuple[bytes, bytes]:
-    manifest = RunFiles(place).manifest
-    if not manifest.exists():
+    files = RunFiles(place)
+    if not files.manifest.exists():
         return b"", b""
-    listed = Workspace(Path(read_manifest(manifest).workspace)).takedown
-    return manifest.read_bytes(), listed.read_bytes() if listed.exists() else b""
+    if files.takedown_mark.exists():
+        raise RunStateError(
+            "a takedown of this run has not finished, so a copy could contain the person's name; "
+            "nothing was written",
+            where=str(place),
+            hint="wait until `coreeval takedown` ends; if it was killed, run it again",
+        )
+    listed = Workspace(Path(read_manifest(files.manifest).workspace)).takedown
+    return files.manifest.read_bytes(), listed.read_bytes() if listed.exists() else b""

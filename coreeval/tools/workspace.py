@@ -236,7 +236,7 @@ RUN_FILES: Final = (
     *("report.json", "report.html", "items.csv", "annotation.json", "tags.txt"),
 )
 """The files of a run directory outside `dataset`, `numleak` and `detectors`."""
-_OF_A_RUN = (*RUN_FILES, "dataset", "numleak", "detectors")
+_OF_A_RUN = (*RUN_FILES, ".takedown", "dataset", "numleak", "detectors")
 
 
 @dataclass(frozen=True)
@@ -304,6 +304,11 @@ class RunFiles:
     def lock(self) -> Path:
         """The lock held by the process that works on the run."""
         return self.root / "run.lock"
+
+    @property
+    def takedown_mark(self) -> Path:
+        """An empty file that exists from the start of a takedown until all names are erased."""
+        return self.root / ".takedown"
 
     @property
     def dataset(self) -> Path:

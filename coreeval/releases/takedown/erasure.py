@@ -32,6 +32,7 @@ from coreeval.releases.takedown.documents import (
 from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import erase_from_run, list_results
+from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.stores.heartbeat import refuse_special_file
@@ -254,10 +255,13 @@ class Erasure:
         with ExitStack() as stack:
             known = self._find()
             stack.enter_context(lock_runs(known.runs))  # rejected before anything is changed
+            mark_takedown(known.runs)  # before a copy can read the list
             add_names(self.listed, self.finder.names)
             places = self._find()
             stack.enter_context(lock_runs([each for each in places.runs if each not in known.runs]))
+            mark_takedown(places.runs)
             done = list(_Search(places, self.finder, self.tell).work(dry=False))
+            unmark_takedown([*known.runs, *places.runs])
             late = self._find().list_made() - places.list_made()
         return done + [
             TextMatches(kind=LATE, path=path, count=1, action="reported", to_do=_LATE_NOTE)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +14,10 @@ import pytest
 from openpyxl import Workbook
 
 from coreeval.agents.name_finder import NameFinder
-from coreeval.errors import RunCorrupt, UsageError
+from coreeval.errors import RunCorrupt, RunStateError, UsageError
+from coreeval.releases.annotation_sheets import export_sheets
+from coreeval.releases.exports.export import export
+from coreeval.releases.takedown import erasure
 from coreeval.releases.takedown.calls import ERASED, TextMatches, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.erasure import Erasure, erase_scores, find_places
@@ -25,10 +29,12 @@ from coreeval.tools.gdelt.local import open_local
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.workspace import Workspace
+from coreeval.tools.workspace import RunFiles, Workspace
 from tests.cli.kit import DEMO
+from tests.releases.kit import make_run
 from tests.tools.gdelt.sync.test_facts import fact_line
 from tests.tools.stores.test_call_batches import question
+from tests.viewer.kit import write_bundle_of
 
 FINDER = NameFinder(["Taco Bell"])
 WHOLE = {"start": "2025-08-01", "end": "2026-10-01"}
@@ -304,3 +310,37 @@ def test_a_folder_of_scores_that_leads_elsewhere_is_left(tmp_path: Path) -> None
     workspace.scores.unlink()
     workspace.scores.mkdir()
     assert find_places(workspace, [], workspace.takedown).scores == [workspace.scores]
+
+
+def test_no_copy_of_a_run_is_made_until_a_takedown_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, workspace = make_run(tmp_path), Workspace(tmp_path / ".coreeval")
+    workspace.root.mkdir(exist_ok=True)
+    out = tmp_path / "new" / "out"
+
+    def try_copies() -> None:
+        for copy in (
+            lambda: export(made.files.root, to="jsonl", out=out),
+            lambda: export_sheets(made.files.root, out),
+            lambda: write_bundle_of(made.files.root, out),
+        ):
+            with pytest.raises(RunStateError, match="has not finished"):
+                copy()
+            assert not any(out.parent.glob("*"))
+
+    def erase(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
+        try_copies()
+        yield from ()
+        if stopped:
+            raise KeyboardInterrupt
+
+    stopped = [True]
+    monkeypatch.setattr(erasure, "erase_from_run", erase)
+    takedown = Erasure(workspace, [tmp_path], FINDER, workspace.takedown, print)
+    with pytest.raises(KeyboardInterrupt):
+        takedown.erase_all()
+    try_copies()
+    stopped.clear()
+    takedown.erase_all()
+    assert export_sheets(made.files.root, out).files
