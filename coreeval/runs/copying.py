@@ -53,9 +53,9 @@ def unmark_takedown(runs: Sequence[RunFiles]) -> None:
 
 
 def _read_state(place: Path) -> tuple[bytes, bytes]:
-    files = RunFiles(place)
-    if not files.manifest.exists():
+    if not (place / "manifest.json").exists():
         return b"", b""
+    files = RunFiles(place)
     if files.takedown_mark.exists():
         raise RunStateError(
             "a takedown of this run has not finished, so a copy could contain the person's name; "

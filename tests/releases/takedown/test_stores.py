@@ -343,4 +343,4 @@ def test_no_copy_of_a_run_is_made_until_a_takedown_has_ended(
     try_copies()
     stopped.clear()
     takedown.erase_all()
-    assert export_sheets(made.files.root, out).files
+    assert write_bundle_of(made.files.root, out).exists()
