@@ -36,6 +36,9 @@ SPARE = 2
 needs events that no other sample has taken."""
 
 
+HasMaterial = Callable[[Sequence[Evidence]], bool]
+
+
 class NearestSearch(Protocol):
     """A search by meaning."""
 
@@ -68,7 +71,12 @@ class EventOffers:
     """The most reports of an event that are offered."""
 
     async def search(
-        self, sample_id: str, asked: Sequence[EntityQuery], text: str, need: str = ""
+        self,
+        sample_id: str,
+        asked: Sequence[EntityQuery],
+        text: str,
+        need: str = "",
+        has_material: HasMaterial = lambda reports: True,
     ) -> NewsSearch:
         """Store and return the events found for a sample.
 
@@ -77,10 +85,13 @@ class EventOffers:
             asked: Its queries.
             text: Its text.
             need: The kind of news that it needs, in words.
+            has_material: Returns whether an event's reports can make an item. The others are left
+                out, unless all are, so that the sample can say what they lack.
         """
         found = await self.knowledge.fetch(asked, self.window, REPORTS_PER_QUERY)
         about = f"{text}\n{need}"
-        events, near = await asyncio.to_thread(self._rank, found, asked, about)
+        ranked, near = await asyncio.to_thread(self._rank, found, asked, about)
+        events = [event for event in ranked if has_material(event.reports)] or ranked
         reports = [report for event in events for report in event.reports]
         search = NewsSearch(
             asked=queries.describe_queries(asked, found, near),

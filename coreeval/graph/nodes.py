@@ -1,7 +1,7 @@
 """The nodes of the sample graph: each reads the state and calls one role or check."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from coreeval.agents import checks, queries, reflect, safety
 from coreeval.agents.document_terms import cut_to_terms
@@ -201,6 +201,21 @@ class SampleNodes:
         """Return a sample's text, and the kind of news that it needs."""
         sample, _, _ = await self._sample(state)
         return "\n".join(map(cut_text, sample.fields.values())), _parse_extraction(state).need
+
+    async def make_material_check(self, state: SampleState) -> Callable[[Sequence[Evidence]], bool]:
+        """Return a function that says whether an event's reports can make an item.
+
+        If the run reads articles, they may: their texts are not known before the search.
+        """
+        sample, task, _ = await self._sample(state)
+        kind, context = item_kind(task), self._context
+        if context.reads_articles:
+            return lambda reports: True
+        if kind.publishes_news:
+            return lambda reports: kind.has_material(
+                task, sample, cut_to_terms(reports, context.documents)
+            )
+        return lambda reports: kind.has_material(task, sample, reports)
 
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3); the replacer may write D-hat too.

@@ -105,7 +105,8 @@ class SampleWork:
         if not isinstance(self._offers, EventOffers):
             raise TypeError("only events are searched for before they are offered")
         text, need = await self._nodes.describe_need(state)
-        await self._offers.search(sample_id, queries, text, need)
+        has_material = await self._nodes.make_material_check(state)
+        await self._offers.search(sample_id, queries, text, need, has_material)
 
 
 async def open_sample_work(

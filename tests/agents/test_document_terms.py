@@ -51,7 +51,7 @@ def test_without_material_for_a_document_there_is_no_item() -> None:
     task = adapt_task(SUMMARIES, original.fields)
     explain = item_kind(task).explain_no_material
     excerpts = cut_to_terms([REPORT], "excerpts")
-    assert "and 90 are needed (knowledge.documents)" in explain(task, original, excerpts)
+    assert "90 are needed, and more than one sentence" in explain(task, original, excerpts)
     assert (
         explain(task, original, [REPORT, news("Norvik opens a line", key="e2", snippet=LONG)]) == ""
     )

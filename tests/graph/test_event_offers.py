@@ -112,6 +112,17 @@ async def test_an_event_carries_at_most_so_many_samples_and_all_its_reports_come
     assert sorted(said) == [[], [], ["e01", "e02"]]
 
 
+@pytest.mark.parametrize(("longest", "ids"), [(2, ["e01", "e02"]), (9, ["e01", "e02", "e03"])])
+async def test_events_without_material_are_only_offered_if_no_event_has_any(
+    store: RunStore, longest: int, ids: list[str]
+) -> None:
+    offers = make_offers(store, reuse=1, offered=2)
+    search = await offers.search(
+        "s1", ask("fire strike"), "a text", "", lambda reports: len(reports) >= longest
+    )
+    assert sorted(one for event in search.events for one in event.reports) == ids
+
+
 async def test_who_gets_nothing_is_told_that_others_have_it(store: RunStore) -> None:
     offers = make_offers(store, reuse=1)
     for sample in ("s1", "s2"):

@@ -28,7 +28,7 @@ from coreeval.agents.text.short_answers import (
     read_scale,
     read_value,
 )
-from coreeval.agents.text.support import Support
+from coreeval.agents.text.support import Support, evidence_text, find_calendar_words
 from coreeval.schema import Defect, Evidence, Sample, Task
 from coreeval.tasks import fold_name
 from coreeval.tasks.kinds.answer import ANSWERS, PROGRAM, split_answers
@@ -44,6 +44,7 @@ _MORE_ANSWERS: Final = 3
 """The most accepted answers of a new item beyond the original's number: each makes it easier (own
 choice)."""
 _YES_NO: Final = ("yes", "no")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
 def _texts(task: Task) -> Sequence[str]:
@@ -60,6 +61,27 @@ def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evid
     fields = keep_unwritten(task, sample, own, evidence)
     lines = (" ".join(line.split()) for line in fields[ANSWERS].split("\n"))
     return fields | {ANSWERS: "\n".join(dict.fromkeys(filter(None, lines)))}
+
+
+def _has_material(task: Task, sample: Sample, reports: Sequence[Evidence]) -> bool:
+    """Return whether reports state what an answer of the original's type needs.
+
+    A number needs one that is not a year, or two if it is calculated; a date needs a month or a
+    year.
+    """
+    if sample.label_text not in ("number", "date"):
+        return True
+    texts, language = "\n".join(map(evidence_text, reports)), task.language
+    stated = {number.text for number in find_numbers(texts, language)}
+    years = set(filter(_YEAR.fullmatch, stated))
+    if sample.label_text == "date":
+        return bool(years or find_calendar_words(texts, language))
+    return len(stated - years) > _is_calculated(sample)
+
+
+def _is_calculated(sample: Sample) -> bool:
+    context = sample.fields.get(CONTEXT)
+    return context is not None and not has_answer(context, split_answers(sample.fields)[0])
 
 
 def _ask_facts(item: WrittenItem) -> FactQuestion:
@@ -238,6 +260,7 @@ ANSWER = ItemKind(
     keeps_lines=True,
     lockable=lambda task: (QUESTION,),
     keeps_form=True,
+    has_material=_has_material,
     checks=(
         check_answer,
         check_answer_form,

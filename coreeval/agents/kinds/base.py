@@ -97,10 +97,14 @@ class ItemKind:
     """Returns the words that a text must not announce as its label."""
     publishes_news: bool = False
     """Whether an item contains reports word for word, as far as their licences allow."""
+    has_material: Callable[[Task, Sample, Sequence[Evidence]], bool] = (
+        lambda task, sample, reports: True
+    )
+    """Returns whether the reports of one event can make an item in the place of a sample."""
     explain_no_material: Callable[[Task, Sample, Sequence[Evidence]], str] = (
         lambda task, sample, evidence: ""
     )
-    """Returns why the news on offer cannot make an item; empty if it may."""
+    """Returns why none of the events on offer can make an item; empty if one may."""
     checks: tuple[ItemCheck, ...] = ()
 
 

@@ -33,7 +33,9 @@ _FEWEST_CHARACTERS: Final = 12
 _FEWEST_OPTIONS: Final = 3
 """The fewest options among which one can stand out."""
 _CATCH_ALL: Final = re.compile(
-    r"\b(?:all|none|both|neither) of (?:the|these|them)\b", re.IGNORECASE
+    r"\b(?:all|none|both|neither) of (?:these|them|the (?:above|answers|following|options|others?|"
+    r"rest|three|two)(?= options| answers|\W*$))\b",
+    re.IGNORECASE,
 )
 _ANY_FIGURE: Final = re.compile(r"\d")
 _NEGATIONS: Final = frozenset(

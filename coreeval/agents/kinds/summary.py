@@ -33,17 +33,27 @@ def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evid
     return {task.shown_fields[0]: reports, SUMMARY: written.get(SUMMARY, "")}
 
 
+def _has_material(task: Task, sample: Sample, reports: Sequence[Evidence]) -> bool:
+    """Return whether reports are long enough for the shortest summary that a sample may get."""
+    sentences = sum(len(split_sentences(report.snippet)) for report in reports)
+    return sum(map(_measure, reports)) >= _count_needed(sample) and sentences > 1
+
+
 def _explain_no_material(task: Task, sample: Sample, evidence: Sequence[Evidence]) -> str:
     """Return why no event on offer provides a document for a summary of the original's length."""
-    needed = ceil(_FEWEST_RATIO * (1 - _LENGTH) * count_units(sample.fields[SUMMARY]))
     events = bundle_reports(dict.fromkeys(evidence, "structure"))
-    most = max((sum(map(_measure, event.reports)) for event in events), default=0)
-    if most >= needed:
+    if any(_has_material(task, sample, event.reports) for event in events):
         return ""
+    most = max((sum(map(_measure, event.reports)) for event in events), default=0)
     return (
-        f"no event has reports for a document: at most {most} words of them may be published, and "
-        f"{needed} are needed (knowledge.documents)"
+        f"no event has reports for a document: at most {most} words of them may be published; "
+        f"{_count_needed(sample)} are needed, and more than one sentence besides the titles "
+        "(knowledge.documents)"
     )
+
+
+def _count_needed(sample: Sample) -> int:
+    return ceil(_FEWEST_RATIO * (1 - _LENGTH) * count_units(sample.fields[SUMMARY]))
 
 
 def _measure(report: Evidence) -> int:
@@ -97,6 +107,7 @@ SUMMARY_KIND = ItemKind(
     lockable=lambda task: (),
     publishes_news=True,
     needs_many_statements=lambda task: True,
+    has_material=_has_material,
     explain_no_material=_explain_no_material,
     checks=(check_summary,),
 )

@@ -59,7 +59,7 @@ ENGLISH_WORDS = Vocabulary(
     reporting_words=REPORTING_WORDS,
     not_names=NOT_NAMES,
     first_person=frozenset(
-        ("i", "i'm", "i'd", "i've", "i'll", "im", "ive", "me", "my", "mine", "myself", "we",
+        ("i", "i'm", "i'd", "i've", "i'll", "im", "ive", "me", "my", "myself", "we",
          "we're", "we've", "us", "our")
     ),
     weekdays=WEEKDAYS,

@@ -27,6 +27,7 @@ _DOUBLED = re.compile(r"!{2,}|\?{2,}|[!?]*(?:!\?|\?!)[!?]*|\.{2,}|,{2,}")
 _LOUD = re.compile(
     r"\b(?!(?:I|A|OK|TV|US|UK|EU|UN|AI|NFL|NBA|NHL|BBC|CNN|FBI|CIA|GOP)\b)[A-Z]{2,}\b"
 )
+_MINE = re.compile(r"\b(?:and|are|as|be|is|like|of|than|to|was|were|with) mine\b", re.IGNORECASE)
 _MACHINE = re.compile("\u2014|(?<!\\d)\u2013|\u2013(?!\\d)|(?<!&amp)(?<!&lt)(?<!&gt);")
 _FIRST_WORD = re.compile(r"(?!https?://|www\.|pic\.)[^\w@#]*(?P<word>[^\W\d_]\w*)")
 _CAPITAL_DUE = re.compile(
@@ -150,9 +151,14 @@ def _common_start(one: list[str], other: list[str]) -> list[str]:
 
 
 def speaks_as_i(text: str, language: str = ENGLISH) -> bool:
-    """Return whether a text is written in the first person outside quotations."""
-    own = split_words(remove_quotations(text))
-    return not vocabulary_of(language).first_person.isdisjoint(own)
+    """Return whether a text is written in the first person outside quotations.
+
+    `mine` only counts where it is a pronoun, as in `better than mine`.
+    """
+    own = remove_quotations(text)
+    if language == ENGLISH and _MINE.search(own):
+        return True
+    return not vocabulary_of(language).first_person.isdisjoint(split_words(own))
 
 
 @keep_results

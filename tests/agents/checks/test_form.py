@@ -53,6 +53,18 @@ def test_what_an_author_would_not_write(check: Check, old: str, good: str, bad: 
     assert not bad or len(found(check, old, bad)) == 1
 
 
+def test_a_name_keeps_the_dash_that_the_news_writes() -> None:
+    told = request(sample("So glad"), evidence=(news("Milan\u2013Cortina opens \u2014 at last"),))
+
+    def find(text: str) -> list[str]:
+        case = CheckContext(task=TWEETS, request=told, fields={"text": text}, window=WINDOW)
+        return [one.check for one in form.check_machine_marks(case)]
+
+    assert find("So glad for Milan\u2013Cortina") == []
+    assert find("So glad for Turin\u2013Cortina") == ["marks"]
+    assert find("Milan\u2013Cortina \u2014 so glad") == ["marks"]
+
+
 def test_news_sentences_may_have_figures_and_stops() -> None:
     pair = PAIRS.model_copy(update={"fields": ("text",)})
     assert found(form.check_figures, "Acme grew", "Acme grew by 3 to 14", task=pair) == []

@@ -11,7 +11,9 @@ from coreeval.agents.kinds.answer import (
     check_program,
     is_accepted,
 )
+from coreeval.schema import Sample, Task
 from coreeval.tasks import adapt_task
+from tests.agents.builders import news
 from tests.agents.kinds.items import CLOSED, OPEN, answer, found, written
 
 ASKED = "Which firm opened the line in March 2026?"
@@ -254,3 +256,23 @@ def test_a_calculated_answer_needs_no_evidence_and_unit_and_tolerance_are_carrie
     assert fields["answers"] == "14\n15"
     assert (fields["unit"], fields["tolerance"]) == ("%", "1%")
     assert set(kind.written(item.task)).isdisjoint({"unit", "tolerance"})
+
+
+@pytest.mark.parametrize(
+    ("of", "original", "title", "fits"),
+    [
+        (CLOSED, answer("14", "number"), "Norvik buys 14 ships", True),
+        (CLOSED, answer("14", "number"), "Norvik buys twenty ships in 2026", True),
+        (CLOSED, answer("14", "number"), "Norvik buys ships in 2026", False),
+        (CLOSED, answer("5 May 2020", "date"), "Norvik buys ships in June", True),
+        (CLOSED, answer("5 May 2020", "date"), "Norvik buys ships", False),
+        (CLOSED, answer("Ann Lee"), "Norvik buys ships", True),
+        (OPEN, answer("14", "number", context="He has 14."), "Norvik buys 12 ships", True),
+        (OPEN, answer("14", "number", context="He has 5 and 9."), "Norvik buys 12 ships", False),
+        (OPEN, answer("14", "number", context="He has 5 and 9."), "It buys 12 of 30 ships", True),
+    ],
+)
+def test_an_answer_needs_news_of_its_type(
+    of: Task, original: Sample, title: str, fits: bool
+) -> None:
+    assert item_kind(of).has_material(of, original, [news(title)]) == fits

@@ -77,6 +77,9 @@ def test_the_right_option_is_no_longer_than_the_others(right: str, defects: list
         (("on 1 March", "in May", "on 2 June", "on 3 July"), ["type_cue"]),
         (("on 1 March", "on 5 May", "in June", "in July"), []),
         (("Peru", "Chile", "Kenya", "None of these"), ["catch_all"]),
+        (("Peru", "Chile", "Kenya", "Both of the above."), ["catch_all"]),
+        (("Peru", "Chile", "Kenya", "None of the other options"), ["catch_all"]),
+        (("Peru", "Chile", "Kenya", "Both of the airports"), []),
     ],
 )
 def test_options_are_alike(texts: tuple[str, ...], defects: list[str]) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from coreeval.agents.kinds import item_kind
 from coreeval.agents.kinds.summary import check_summary
+from tests.agents.builders import news
 from tests.agents.kinds.items import NEWS, SUMMARIES, found, summary, written
 
 DOCUMENT = (
@@ -53,3 +54,15 @@ def test_the_document_is_the_news_that_the_plan_cites() -> None:
     assert kind.is_gold(item.task, OLD, fields, "faithful")
     assert not kind.is_gold(item.task, OLD, fields, "incomplete")
     assert kind.ask_facts(item).fields == {"summary": OLD.fields["summary"]}
+
+
+def test_an_event_without_sentences_besides_its_titles_has_no_material() -> None:
+    has_material = item_kind(SUMMARIES).has_material
+    title = "Norvik opens a ferry line to Oslo, the longest one in the north of Europe. It sails."
+    alone = news(title, key="e2", snippet="")
+    one = news(title, key="e3", snippet="Norvik sails 14 ships from Bergen.")
+    assert not has_material(SUMMARIES, OLD, [alone, alone])
+    assert not has_material(SUMMARIES, OLD, [one])
+    assert has_material(SUMMARIES, OLD, [one, one])
+    assert has_material(SUMMARIES, OLD, [NEWS])
+    assert not has_material(SUMMARIES, summary("Long. " * 90, "word " * 60), [NEWS])

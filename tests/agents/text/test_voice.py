@@ -103,6 +103,20 @@ def test_a_start_that_is_no_word_says_nothing_of_the_first_letter(text: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "is_first_person"),
+    [
+        ("A copper mine in the US has closed.", False),
+        ("The miners left the mine.", False),
+        ("Her story was better than mine", True),
+        ("A friend of mine was there.", True),
+        ("They told us.", True),
+    ],
+)
+def test_a_mine_is_no_first_person(text: str, is_first_person: bool) -> None:
+    assert voice.speaks_as_i(text) is is_first_person
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'Anna said " we will win my race " .',
