@@ -38,6 +38,7 @@ _CATCH_ALL: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_FIGURE: Final = re.compile(r"\d")
+_AT_LEAST: Final = re.compile(r"\bat least\b", re.IGNORECASE)
 _NEGATIONS: Final = frozenset(
     ("not", "except", "never", "least", "false", "incorrect", "untrue", "nicht", "kein", "keine",
      "keiner", "keines", "ausser", "außer", "falsch", "excepto", "salvo", "nunca", "falso", "falsa")
@@ -65,8 +66,11 @@ def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evid
 
 
 def is_negated(question: str) -> bool:
-    """Return whether a question is negated, so that it asks for a false option."""
-    words = split_words(question)
+    """Return whether a question is negated, so that it asks for a false option.
+
+    `at least 39` negates nothing.
+    """
+    words = split_words(_AT_LEAST.sub("", question))
     return not _NEGATIONS.isdisjoint(words) or any(word.endswith("n't") for word in words)
 
 

@@ -115,6 +115,8 @@ def test_a_question_does_not_tell_and_keeps_its_form(question: str, defects: lis
         ("Welche Stadt ist kein Hafen?", True),
         ("Which is a port?", False),
         ("What is a notable port?", False),
+        ("Where were at least 39 people hurt?", False),
+        ("Which team is the least known?", True),
     ],
 )
 def test_questions_for_what_is_not_so(question: str, negated: bool) -> None:
