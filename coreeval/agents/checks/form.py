@@ -264,7 +264,7 @@ def check_headline_style(case: CheckContext) -> Iterator[Defect]:
             )
 
 
-_DASHED = re.compile("[^\\W\\d_]+[\u2013\u2014][^\\W\\d_]+")
+_DASHED = re.compile("(?<!\\w)[^\\W\\d_]+[\u2013\u2014][^\\W\\d_]+")
 """Two words joined by a dash, such as the names of two cities."""
 _INSTRUCTIONS = re.compile(
     r"\bas an ai\b|\blanguage model\b|\b(?:here is|here's|below is) (?:the|a|an|your) "
