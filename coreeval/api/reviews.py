@@ -1,6 +1,7 @@
 """Reviews: decisions of people about samples."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -12,6 +13,7 @@ from coreeval.releases.review import Review, load_review
 from coreeval.releases.review.decisions import REASONS, ReviewEntry
 from coreeval.releases.review.output import read_sheet, write_review_page, write_sheet
 from coreeval.releases.review.review import Choice, ChoiceResult, record_choices, resolve_run
+from coreeval.runs.copying import refuse_takedown
 from coreeval.tools.formatting import format_quantity
 
 if TYPE_CHECKING:
@@ -110,7 +112,8 @@ def review(
         html: Write the list to this HTML page.
 
     Raises:
-        RunStateError: there is no such run, or it has not ended.
+        RunStateError: there is no such run, it has not ended, or a takedown has changed it while
+            the list for a sheet or page was made.
         UsageError: a reason, a sample or a sheet is not valid, `by` is missing, or `by` or `note`
             is given without a decision.
     """
@@ -136,7 +139,8 @@ def review(
             where="--by" if by else "--note",
             hint="add --approve ID, --reject ID, --all approve|reject or --from-csv FILE",
         )
-    found = load_review(run)
+    with refuse_takedown(run) if csv or html else nullcontext():
+        found = load_review(run)
     result = ReviewResult(
         review=found,
         samples=tuple(chosen.select(found)),

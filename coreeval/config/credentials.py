@@ -63,6 +63,8 @@ _SHAPES = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PARAMETER = re.compile(r"[?&]([\w.-]{1,80})=(?![$<{])[^\s&#'\"]{4,}")
+_KEY = re.compile(r"(?:^|(?<=[?&]))key=([^\s&#'\"]*)", re.IGNORECASE)
+_LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w-]{20,}")
 _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_=.-]{32,}")
 
 
@@ -100,7 +102,8 @@ def _hide_value(parameter: re.Match[str]) -> str:
 def drop_credentials(url: str) -> str:
     """Return a URL without user, password, and parameters that look like credentials.
 
-    The rest is unchanged, and so is a text that is not a URL.
+    The rest is unchanged, and so is a text that is not a URL. A parameter `key` often names an
+    article, so it stays unless its value looks like a credential, too.
     """
     try:
         parts = urlsplit(url)
@@ -115,8 +118,16 @@ def drop_credentials(url: str) -> str:
 
 
 def _drop_parameters(query: str) -> str:
-    pairs = query.split("&")
-    return "&".join(each for each in pairs if not _has_credential_shape(f"?{unquote(each)}"))
+    return "&".join(each for each in query.split("&") if not _is_credential_parameter(each))
+
+
+def _is_credential_parameter(parameter: str) -> bool:
+    plain = _KEY.sub(lambda found: found[0] if _is_long_mix(found[1]) else "", unquote(parameter))
+    return _has_credential_shape(f"?{plain}")
+
+
+def _is_long_mix(value: str) -> bool:
+    return bool(_SHAPES.search(value) or _LONG_MIX.fullmatch(value))
 
 
 def _find_suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -232,11 +232,11 @@ _OF_A_PASS = (
 RUN_FILES: Final = (
     *_OF_A_PASS,
     *(f"control/{name}" for name in _OF_A_PASS),
-    *("config.yaml", "manifest.json", "run.lock"),
+    *("config.yaml", "manifest.json", "run.lock", ".takedown"),
     *("report.json", "report.html", "items.csv", "annotation.json", "tags.txt"),
 )
 """The files of a run directory outside `dataset`, `numleak` and `detectors`."""
-_OF_A_RUN = (*RUN_FILES, ".takedown", "dataset", "numleak", "detectors")
+_OF_A_RUN = (*RUN_FILES, "dataset", "numleak", "detectors")
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ class RunFiles:
 
     @property
     def takedown_mark(self) -> Path:
-        """An empty file that exists from the start of a takedown until all names are erased."""
+        """A file of digests that exists from the start of a takedown until all names are erased."""
         return self.root / ".takedown"
 
     @property

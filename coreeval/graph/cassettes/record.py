@@ -36,6 +36,7 @@ from coreeval.releases.cassettes.read import hash_files, hash_rows
 from coreeval.releases.release import hash_texts
 from coreeval.releases.release_manifest import Licence
 from coreeval.releases.sources import find_licence
+from coreeval.runs.copying import refuse_marked
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
@@ -129,7 +130,7 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
         texts: Whether to include the samples' own texts; None follows their licence.
 
     Raises:
-        RunStateError: there is no run.
+        RunStateError: there is no run, or a takedown of it has not finished.
         CassetteError: it is unfinished, or one of its inputs is missing or has changed.
         RunLocked: another process is using it.
     """
@@ -137,6 +138,7 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
     manifest = read_manifest(files.manifest)
     with ExitStack() as stack:
         stack.enter_context(lock_run(files))
+        refuse_marked(files)
         original = _open_run(files, manifest, texts, stack)
         _refuse_articles(original)
         _refuse_unfinished(original)

@@ -196,6 +196,12 @@ _RELEASE_NOTE = (
 _BENCHMARK_NOTE = "it is your file and is left unchanged: new runs will read the name again"
 LATE = "made meanwhile"
 """The kind for a run or release that appeared while names were erased."""
+UNFINISHED = "another takedown"
+"""The kind for a run from which an earlier takedown has not erased another person's name."""
+_UNFINISHED_NOTE = (
+    "an earlier takedown of another person was stopped: run it again; until then, no copy can be "
+    "made of this run"
+)
 _LATE_NOTE = "it was not checked: run this command again once the other command has ended"
 _ARTICLES_NOTE = (
     "it is your file and is left unchanged: texts that name someone on the list are not used"
@@ -255,17 +261,20 @@ class Erasure:
         with ExitStack() as stack:
             known = self._find()
             stack.enter_context(lock_runs(known.runs))  # rejected before anything is changed
-            mark_takedown(known.runs)  # before a copy can read the list
+            mark_takedown(known.runs, self.finder.names)  # before a copy can read the list
             add_names(self.listed, self.finder.names)
             places = self._find()
             stack.enter_context(lock_runs([each for each in places.runs if each not in known.runs]))
-            mark_takedown(places.runs)
+            mark_takedown(places.runs, self.finder.names)
             done = list(_Search(places, self.finder, self.tell).work(dry=False))
-            unmark_takedown([*known.runs, *places.runs])
+            runs = {each.root: each for each in (*known.runs, *places.runs)}
+            marked = list(unmark_takedown(list(runs.values()), self.finder.names))
             late = self._find().list_made() - places.list_made()
+        reported = [*((UNFINISHED, path, _UNFINISHED_NOTE) for path in marked),
+                    *((LATE, path, _LATE_NOTE) for path in sorted(late))]  # fmt: skip
         return done + [
-            TextMatches(kind=LATE, path=path, count=1, action="reported", to_do=_LATE_NOTE)
-            for path in sorted(late)
+            TextMatches(kind=kind, path=path, count=1, action="reported", to_do=note)
+            for kind, path, note in reported
         ]
 
     def _find(self) -> Places:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +14,10 @@ import pytest
 from openpyxl import Workbook
 
 from coreeval.agents.name_finder import NameFinder
+from coreeval.api.calls import export_calls
+from coreeval.api.reviews import review
 from coreeval.errors import RunCorrupt, RunStateError, UsageError
+from coreeval.graph.cassettes.record import record as record_cassette
 from coreeval.releases.annotation_sheets import export_sheets
 from coreeval.releases.exports.export import export
 from coreeval.releases.takedown import erasure
@@ -317,13 +320,17 @@ def test_no_copy_of_a_run_is_made_until_a_takedown_has_ended(
 ) -> None:
     made, workspace = make_run(tmp_path), Workspace(tmp_path / ".coreeval")
     workspace.root.mkdir(exist_ok=True)
-    out = tmp_path / "new" / "out"
+    run, out = made.files.root, tmp_path / "new" / "out"
 
     def try_copies() -> None:
         for copy in (
-            lambda: export(made.files.root, to="jsonl", out=out),
-            lambda: export_sheets(made.files.root, out),
-            lambda: write_bundle_of(made.files.root, out),
+            lambda: export(run, to="jsonl", out=out),
+            lambda: export_sheets(run, out),
+            lambda: write_bundle_of(run, out),
+            lambda: review(run, csv=out),
+            lambda: review(run, html=out),
+            lambda: export_calls("openai:x", out=out, run=run, workspace=workspace.root),
+            *held,
         ):
             with pytest.raises(RunStateError, match="has not finished"):
                 copy()
@@ -335,12 +342,18 @@ def test_no_copy_of_a_run_is_made_until_a_takedown_has_ended(
         if stopped:
             raise KeyboardInterrupt
 
-    stopped = [True]
+    stopped, held = [True], list[Callable[[], object]]()
+    stored(workspace.root / "calls.db", call("a question", "{}"))
     monkeypatch.setattr(erasure, "erase_from_run", erase)
     takedown = Erasure(workspace, [tmp_path], FINDER, workspace.takedown, print)
     with pytest.raises(KeyboardInterrupt):
         takedown.erase_all()
+    held += [made.release, lambda: record_cassette(run, out)]
     try_copies()
     stopped.clear()
-    takedown.erase_all()
-    assert write_bundle_of(made.files.root, out).exists()
+    held.clear()
+    another = replace(takedown, finder=NameFinder(["Ada Roe"]))
+    assert [(each.kind, each.path) for each in another.erase_all()] == [(erasure.UNFINISHED, run)]
+    try_copies()
+    assert takedown.erase_all() == []
+    assert write_bundle_of(run, out).exists()
