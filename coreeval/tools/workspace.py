@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -17,14 +18,36 @@ from coreeval.tools.stores.places import has_store
 HOME_VARIABLE = "COREEVAL_HOME"
 ASKED_FOLDERS = ("pcr", "numleak")
 """Folders of a workspace or run with targets' answers, which a command can write again."""
+MOST_FILE_BYTES: Final = 512 << 20
+"""The most bytes of a file that is read whole, such as a log of decisions (own choice)."""
 _PAID_BY = "SELECT 1 FROM calls WHERE paid_by = ? LIMIT 1"
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder shared by all runs of one config folder."""
+    """The folder shared by all runs of one config folder.
+
+    The folder itself may be a link; it may come from somebody else, beside a run or a config.
+
+    Raises:
+        RunCorrupt: on the path of a file that is read whole: the file, or its folder, is a link,
+            pipe or device, or the file is too large.
+    """
 
     root: Path
+
+    def _whole_file(self, name: str) -> Path:
+        """Return the path of a file that is read whole; it may not exist yet."""
+        for path in (self.root / Path(name).parts[0], self.root / name):
+            if kind := special_kind(path) or _describe_excess(path):
+                raise RunCorrupt(
+                    f"this workspace contains {kind}, which CoreEval never creates; nothing was "
+                    "read or written",
+                    where=str(path),
+                    hint="delete it, or replace it with a file; if you do not know where this "
+                    "workspace comes from, do not use it",
+                )
+        return self.root / name
 
     @property
     def calls(self) -> Path:
@@ -34,12 +57,12 @@ class Workspace:
     @property
     def trust_file(self) -> Path:
         """The record of accepted variables sent to endpoints, hooks and plugins."""
-        return self.root / "trusted.json"
+        return self._whole_file("trusted.json")
 
     @property
     def takedown(self) -> Path:
         """Names that must not be used in this workspace, even if a config contains them."""
-        return self.root / "takedown.txt"
+        return self._whole_file("takedown.txt")
 
     @property
     def gdelt(self) -> Path:
@@ -74,15 +97,15 @@ class Workspace:
 
     def decisions(self, name: str) -> Path:
         """Return the log of people's decisions about the texts of a benchmark."""
-        return self.root / "reviews" / f"{name}.jsonl"
+        return self._whole_file(f"reviews/{name}.jsonl")
 
     def notes(self, name: str) -> Path:
         """Return the log of people's notes on the samples of a benchmark."""
-        return self.root / "reviews" / f"{name}.notes.jsonl"
+        return self._whole_file(f"reviews/{name}.notes.jsonl")
 
     def reviewed_releases(self, name: str) -> Path:
         """Return the digests of the reviewed releases of a benchmark that were created here."""
-        return self.root / "reviews" / f"{name}.releases"
+        return self._whole_file(f"reviews/{name}.releases")
 
     @property
     def pcr(self) -> Path:
@@ -110,10 +133,16 @@ class Workspace:
         items = {item_payer(path.name) for path in self.pcr.glob("*/")}
         return items | {series_payer(path.name) for path in self.numleak.glob("*/")}
 
-    @property
-    def estimates(self) -> Path:
-        """The last estimate of each config, by the config's name."""
-        return self.root / "estimates"
+    def estimate(self, name: str) -> Path:
+        """Return the last estimate of a config."""
+        return self._whole_file(f"estimates/{name}.json")
+
+
+def _describe_excess(path: Path) -> str:
+    with suppress(OSError):
+        if path.lstat().st_size > MOST_FILE_BYTES:
+            return f"a file of more than {MOST_FILE_BYTES >> 20} MiB"
+    return ""
 
 
 def name_payer(run: str, now: str, cassette: str = "") -> str:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from coreeval import meanings
 from coreeval.models.answer_text import is_too_deep
-from coreeval.releases.review.notes import open_notes
+from coreeval.releases.review.notes import read_notes
 from coreeval.runs.history import (
     ArmDiff,
     AttemptHistory,
@@ -213,7 +213,7 @@ def show_sample(request: Request) -> Response:
     view = ListView.from_query(request.query_params, hide_texts=hide)
     with open_requested_run(request) as run:
         history = read_history(run, read_sample_id(request))
-        notes = open_notes(run.manifest).read()
+        notes = read_notes(run.manifest)
         near = run.store.listing.neighbours(
             history.sample.id, view.chosen, sort=view.sort, descending=view.descending
         )

@@ -389,6 +389,9 @@ def test_a_file_that_is_no_estimate_counts_as_none(tmp_path: Path, text: str) ->
     path.parent.mkdir()
     path.write_text(text)
     assert read_estimate(Workspace(tmp_path), "trial") is None
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert read_estimate(Workspace(tmp_path), "trial") is None
 
 
 def test_the_error_is_told_for_each_figure() -> None:

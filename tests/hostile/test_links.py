@@ -33,7 +33,7 @@ from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.workspace import RunFiles
+from coreeval.tools.workspace import MOST_FILE_BYTES, RunFiles, Workspace
 from tests.cli.kit import DEMO
 from tests.releases.kit import make_run
 
@@ -271,6 +271,100 @@ def test_a_news_store_may_be_reached_by_a_link(store: Path, tmp_path: Path) -> N
     (tmp_path / "news").symlink_to(store)
     assert [*erase_news(tmp_path / "news", FINDER, dry=False)]
     open_local(tmp_path / "news", tmp_path).close()
+
+
+# -- workspaces -----------------------------------------------------------------------------------
+
+
+def too_large(path: Path) -> None:
+    path.touch()
+    os.truncate(path, MOST_FILE_BYTES + 1)
+
+
+KINDS: dict[str, Callable[[Path], None]] = {
+    "a link": lambda path: path.symlink_to("/dev/zero"),
+    "a named pipe": os.mkfifo,
+    "a file of more than 512 MiB": too_large,
+}
+READING = {
+    "takedown.txt": ("export", "view", "annotate", "release"),
+    "reviews/weekly.jsonl": ("review", "release"),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("entry", "command"), [(entry, each) for entry in READING for each in READING[entry]]
+)
+def test_a_file_of_somebody_elses_workspace_is_neither_followed_nor_read_without_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    entry: str,
+    command: str,
+    kind: str,
+) -> None:
+    files = make_run(tmp_path).files
+    monkeypatch.chdir(tmp_path)
+    planted, out = files.root.parent / ".coreeval" / entry, str(tmp_path / "out")
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    KINDS[kind](planted)
+    given = {"export": ["--to", "csv", "--out", out], "view": ["--bundle", out],
+             "annotate": ["--out", out], "release": ["--version", "2"], "review": []}  # fmt: skip
+    about = ["export", str(files.root)] if command == "annotate" else [str(files.root)]
+    assert main([command, *about, *given[command]]) != 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"this workspace contains {kind}" in said
+    assert "bug" not in said and not Path(out).exists()
+
+
+WHOLE_FILES: dict[str, Callable[[Workspace], Path]] = {
+    "takedown.txt": lambda workspace: workspace.takedown,
+    "trusted.json": lambda workspace: workspace.trust_file,
+    "reviews/a.jsonl": lambda workspace: workspace.decisions("a"),
+    "reviews/a.notes.jsonl": lambda workspace: workspace.notes("a"),
+    "reviews/a.releases": lambda workspace: workspace.reviewed_releases("a"),
+    "estimates/a.json": lambda workspace: workspace.estimate("a"),
+}
+
+
+@pytest.mark.parametrize("entry", WHOLE_FILES)
+def test_no_file_of_a_workspace_that_is_read_whole_is_special_or_too_large(
+    tmp_path: Path, entry: str
+) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / ".coreeval").symlink_to(tmp_path / "disk")  # the workspace itself may be a link
+    workspace = Workspace(tmp_path / ".coreeval")
+    path = WHOLE_FILES[entry](workspace)
+    assert path == workspace.root / entry and not path.exists()
+    path.parent.mkdir(exist_ok=True)
+    for kind, make in KINDS.items():
+        make(path)
+        with pytest.raises(RunCorrupt, match=f"this workspace contains {kind}"):
+            WHOLE_FILES[entry](workspace)
+        path.unlink()
+    if "/" in entry:
+        path.parent.rmdir()
+        path.parent.symlink_to(tmp_path)
+        with pytest.raises(RunCorrupt, match="this workspace contains a link") as told:
+            WHOLE_FILES[entry](workspace)
+        assert told.value.where == str(path.parent)
+
+
+def test_review_decides_through_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, own = make_run(tmp_path).files, tmp_path / "new"
+    monkeypatch.chdir(tmp_path)
+    log = tmp_path / ".coreeval" / "reviews" / "weekly.jsonl"
+    log.parent.mkdir(parents=True)
+    for link in (log, log.with_suffix(".lock")):
+        link.symlink_to(own)
+        assert main(["review", str(files.root), "--by", "Ada", "--all", "reject"]) != 0
+        assert "which CoreEval never creates" in " ".join(capsys.readouterr().err.split())
+        assert not own.exists()
+        link.unlink()
 
 
 # -- runs -----------------------------------------------------------------------------------------

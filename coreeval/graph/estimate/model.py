@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from pydantic import ValidationError, model_validator
 
+from coreeval.errors import RunCorrupt
 from coreeval.graph.state import DetectorNode
 from coreeval.runs.manifest import Cost, Manifest
 from coreeval.schema import Value, Window
@@ -258,7 +259,7 @@ def fit_budget(budget_usd: float | None, totals: EstimateTotals) -> BudgetFit | 
 
 def find_estimate_path(workspace: Workspace, name: str) -> Path:
     """Return the path of the last estimate of a config."""
-    return workspace.estimates / f"{name}.json"
+    return workspace.estimate(name)
 
 
 def save_estimate(workspace: Workspace, estimate: CostEstimate) -> Path:
@@ -272,7 +273,7 @@ def read_estimate(workspace: Workspace, name: str) -> CostEstimate | None:
     """Return the last estimate of a config; None if there is none or it cannot be read."""
     try:
         return CostEstimate.model_validate_json(find_estimate_path(workspace, name).read_bytes())
-    except (OSError, ValidationError):
+    except (OSError, ValidationError, RunCorrupt):
         return None
 
 

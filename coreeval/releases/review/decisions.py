@@ -17,6 +17,7 @@ from coreeval.errors import RunCorrupt, RunLocked
 from coreeval.releases.review.notes import NO_REMARKS, Remarks
 from coreeval.schema import Precision, Text, Triple, Value
 from coreeval.tools.files import append_lines, hold_lock
+from coreeval.tools.stores.heartbeat import refuse_special_file
 
 Verdict = Literal["approved", "rejected"]
 DecisionKey = tuple[str, str]
@@ -67,14 +68,17 @@ class DecisionLog:
 
         Raises:
             RunLocked: another process is adding decisions.
-            RunCorrupt: the log is damaged, so the decisions in force are unknown.
+            RunCorrupt: the log is damaged, so the decisions in force are unknown, or its lock is a
+                link, pipe or device.
         """
+        lock = self.path.with_suffix(".lock")
+        refuse_special_file(lock)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         busy = RunLocked(
             "another process is recording decisions", where=str(self.path), hint="try again"
         )
         lines = [json.dumps(decision.model_dump()) for decision in decisions]
-        with hold_lock(self.path.with_suffix(".lock"), busy):
+        with hold_lock(lock, busy):
             self.in_force()
             append_lines(self.path, lines)
 

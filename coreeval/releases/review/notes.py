@@ -83,12 +83,9 @@ class NoteLog:
     def read(self) -> FoundNotes:
         """Return the remarks of all samples; lines that are not notes are left out."""
         try:
-            refuse_special_file(self.path)
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return FoundNotes()
-        except RunCorrupt as error:
-            return FoundNotes(problem=error)
         found: dict[str, list[SampleNote]] = {}
         damaged = []
         for number, content in enumerate(lines, start=1):
@@ -112,12 +109,11 @@ class NoteLog:
 
         Raises:
             UsageError: the sample would have too many tags, or there is nothing to save.
-            RunCorrupt: the log is a link, pipe or device.
+            RunCorrupt: the lock is a link, pipe or device.
             RunLocked: another process is adding notes.
         """
         lock = self.path.with_suffix(".notes-lock")
-        for path in (self.path, lock):
-            refuse_special_file(path)
+        refuse_special_file(lock)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         busy = RunLocked("another process is saving a note", where=str(self.path), hint="try again")
         with hold_lock(lock, busy, wait_s=2):
@@ -155,8 +151,20 @@ def _parse(content: bytes) -> SampleNote | None:
 
 
 def open_notes(manifest: Manifest) -> NoteLog:
-    """Return the notes on the samples of a run's benchmark."""
+    """Return the notes on the samples of a run's benchmark.
+
+    Raises:
+        RunCorrupt: the log is a link, pipe or device, or is too large.
+    """
     return NoteLog(Workspace(Path(manifest.workspace)).notes(manifest.name))
+
+
+def read_notes(manifest: Manifest) -> FoundNotes:
+    """Return the readable notes on the samples of a run's benchmark."""
+    try:
+        return open_notes(manifest).read()
+    except RunCorrupt as error:
+        return FoundNotes(problem=error)
 
 
 def add_note(
@@ -184,7 +192,7 @@ def add_note(
         UsageError: the run has no such sample, a value is too long, a word is not a tag, the name
             is empty, or there is nothing to save.
         RunStateError: there is no run.
-        RunCorrupt: the log of notes is a link, pipe or device.
+        RunCorrupt: the log of notes is a link, pipe or device, or is too large.
         RunLocked: another process is adding notes.
     """
     files = RunFiles(run)

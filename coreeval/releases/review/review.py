@@ -20,7 +20,7 @@ from coreeval.releases.review.decisions import (
     Verdict,
 )
 from coreeval.releases.review.listing import find_published_text, list_samples
-from coreeval.releases.review.notes import Remarks, open_notes
+from coreeval.releases.review.notes import Remarks, read_notes
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.run_store import RunStore
@@ -92,12 +92,20 @@ def load_review(run: Path) -> Review:
 
 
 def open_log(manifest: Manifest) -> DecisionLog:
-    """Return the decision log of a run's benchmark."""
+    """Return the decision log of a run's benchmark.
+
+    Raises:
+        RunCorrupt: the log is a link, pipe or device, or is too large.
+    """
     return DecisionLog(Workspace(Path(manifest.workspace)).decisions(manifest.name))
 
 
 def open_reviewed_releases(manifest: Manifest) -> ReviewedReleases:
-    """Return the reviewed releases of a run's benchmark."""
+    """Return the reviewed releases of a run's benchmark.
+
+    Raises:
+        RunCorrupt: their file is a link, pipe or device, or is too large.
+    """
     workspace = Workspace(Path(manifest.workspace))
     return ReviewedReleases(workspace.reviewed_releases(manifest.name))
 
@@ -108,7 +116,7 @@ def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review
     Raises:
         RunCorrupt: the log of decisions is damaged.
     """
-    decisions, notes = open_log(manifest).in_force(), open_notes(manifest).read()
+    decisions, notes = open_log(manifest).in_force(), read_notes(manifest)
     against = {about for about, said in decisions.items() if said.verdict == "rejected"}
     samples = (
         each.model_copy(update={"decision": decisions.get((each.sample, each.digest))})

@@ -43,6 +43,19 @@ async def test_a_record_that_makes_no_sense_is_replaced(content: bytes, tmp_path
     assert "a.test" not in file.name
 
 
+@pytest.mark.timeout(30)
+async def test_a_record_that_is_a_link_is_neither_read_nor_written_through(tmp_path: Path) -> None:
+    await paces(tmp_path, FastTime()).turn("a.test", 60)
+    (file,) = tmp_path.glob("*.json")
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    own = tmp_path / "own"
+    own.write_text("mine")
+    file.with_suffix(".new").symlink_to(own)
+    assert await paces(tmp_path, FastTime()).turn("a.test", 0) is None
+    assert not file.is_symlink() and own.read_text() == "mine"
+
+
 async def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("a file")
     with pytest.raises(KnowledgeError, match="time of the last request to a host cannot be stored"):

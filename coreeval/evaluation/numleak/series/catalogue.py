@@ -254,7 +254,8 @@ def _read_published_file(
     if kept and kept.is_file():
         fetched = datetime.fromtimestamp(kept.stat().st_mtime, UTC).date()
         note = f"the file was fetched on {fetched}; to download it again, delete {kept}"
-        return _SeriesFile(kept.read_bytes(), url, (note,) if today - fetched > STALE_AFTER else ())
+        data = _bytes(kept, definition)
+        return _SeriesFile(data, url, (note,) if today - fetched > STALE_AFTER else ())
     hint = f"without a network, download the file elsewhere and {_own_file(definition)}"
     data = fetch(url, hint=hint)
     return _SeriesFile(data, url, keep=kept)

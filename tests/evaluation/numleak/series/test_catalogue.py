@@ -241,6 +241,19 @@ def test_a_file_beyond_the_bound_is_not_taken(
     assert kept(tmp_path) == []
 
 
+def test_a_kept_file_beyond_the_bound_is_not_read(
+    tmp_path: Path, mirror: MirrorServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.put("kept.csv", Answer(body=FILE.encode(), headers=PLAIN_HEADERS))
+    from_url(tmp_path, mirror, "kept.csv")
+    [file] = kept(tmp_path)
+    os.truncate(file, 1 << 21)
+    monkeypatch.setattr(catalogue, "MOST_BYTES", 1 << 20)
+    with pytest.raises(DatasetError, match="has more than 1 MiB") as caught:
+        from_url(tmp_path, mirror, "kept.csv")
+    assert caught.value.where == str(file)
+
+
 def test_without_a_network_the_url_and_the_way_around_are_named(tmp_path: Path) -> None:
     url = "http://127.0.0.1:9/ftp/F-F_Research_Data_Factors_CSV.zip"
     name = own(tmp_path, source={"format": "french", "url": url}, column="SMB")
