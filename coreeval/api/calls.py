@@ -9,7 +9,7 @@ from typing import Final
 from coreeval.api.places import RunLike, find_run, find_workspace
 from coreeval.api.tables import CommandResult, Table, parse_columns
 from coreeval.errors import UsageError
-from coreeval.runs.copying import refuse_marked
+from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import read_manifest
 from coreeval.runs.open import (
     CallReferences,
@@ -122,7 +122,7 @@ def export_calls(
             here = Workspace(Path(read_manifest(RunFiles(folder).manifest).workspace))
     with _open_store(_find_store(here)) as store:
         for files in [RunFiles(folder)] if run is not None else list_runs(here):
-            refuse_marked(files)
+            refuse_unfinished_takedown(files)
         records = store.records() if keys is None else store.records_of(keys)
         counts = {
             "answers": write_answers(records, Path(out), model=model),

@@ -64,7 +64,8 @@ _SHAPES = re.compile(
 )
 _PARAMETER = re.compile(r"[?&]([\w.-]{1,80})=(?![$<{])[^\s&#'\"]{4,}")
 _KEY = re.compile(r"(?:^|(?<=[?&]))key=([^\s&#'\"]*)", re.IGNORECASE)
-_LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w-]{20,}")
+_LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{20,}")
+"""A value of letters and digits without separators, unlike the readable name of an article."""
 _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_=.-]{32,}")
 
 

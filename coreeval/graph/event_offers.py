@@ -21,7 +21,7 @@ from coreeval.agents.events import (
     rank_events,
 )
 from coreeval.agents.safety import SafetyRules
-from coreeval.graph.node_context import RetrievalRequest, RetrievalResult
+from coreeval.graph.node_context import HasMaterial, RetrievalRequest, RetrievalResult
 from coreeval.schema import EntityQuery, Evidence, Retrieval, Rung, Window
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.run_events import NewsSearch, StoredEvent
@@ -34,9 +34,6 @@ MOST_FOUND = 60
 SPARE = 2
 """The events reserved for a sample per event that it is offered at first: a retry with other news
 needs events that no other sample has taken."""
-
-
-HasMaterial = Callable[[Sequence[Evidence]], bool]
 
 
 class NearestSearch(Protocol):
@@ -90,8 +87,7 @@ class EventOffers:
         """
         found = await self.knowledge.fetch(asked, self.window, REPORTS_PER_QUERY)
         about = f"{text}\n{need}"
-        ranked, near = await asyncio.to_thread(self._rank, found, asked, about)
-        events = [event for event in ranked if has_material(event.reports)] or ranked
+        events, near = await asyncio.to_thread(self._rank, found, asked, about, has_material)
         reports = [report for event in events for report in event.reports]
         search = NewsSearch(
             asked=queries.describe_queries(asked, found, near),
@@ -108,7 +104,11 @@ class EventOffers:
         return search
 
     def _rank(
-        self, found: Retrieval, asked: Sequence[EntityQuery], text: str
+        self,
+        found: Retrieval,
+        asked: Sequence[EntityQuery],
+        text: str,
+        has_material: HasMaterial,
     ) -> tuple[Sequence[NewsEvent], int]:
         """Return the events found, best first, and how many reports were found by meaning."""
         near = self.nearest.find(text, REPORTS_PER_QUERY) if self.nearest else ()
@@ -125,7 +125,7 @@ class EventOffers:
             NewsEvent(reports=event.reports[: self.reports], rung=event.rung, key=event.key)
             for event in ranked
         ]
-        return events, len(near)
+        return [event for event in events if has_material(event.reports)] or events, len(near)
 
     def deal(self) -> None:
         """Deal events to the samples that have searched and were dealt none."""

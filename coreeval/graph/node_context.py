@@ -19,6 +19,9 @@ from coreeval.schema import EntityQuery, Evidence, Rung, Sample, Task, Window
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.run_store import RunStore
 
+HasMaterial = Callable[[Sequence[Evidence]], bool]
+"""A function that returns whether the reports of an event can make an item."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalRequest:

@@ -1,7 +1,7 @@
 """The nodes of the sample graph: each reads the state and calls one role or check."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from coreeval.agents import checks, queries, reflect, safety
 from coreeval.agents.document_terms import cut_to_terms
@@ -18,7 +18,7 @@ from coreeval.agents.roles import (
     Team,
 )
 from coreeval.errors import ModelCallError
-from coreeval.graph.node_context import NodeContext, RetrievalRequest, log_detail
+from coreeval.graph.node_context import HasMaterial, NodeContext, RetrievalRequest, log_detail
 from coreeval.graph.state import Json, SampleState, SampleUpdate
 from coreeval.models.running_steps import gather_both
 from coreeval.models.sample_cost import share_cost
@@ -202,7 +202,7 @@ class SampleNodes:
         sample, _, _ = await self._sample(state)
         return "\n".join(map(cut_text, sample.fields.values())), _parse_extraction(state).need
 
-    async def make_material_check(self, state: SampleState) -> Callable[[Sequence[Evidence]], bool]:
+    async def make_material_check(self, state: SampleState) -> HasMaterial:
         """Return a function that says whether an event's reports can make an item.
 
         If the run reads articles, they may: their texts are not known before the search.

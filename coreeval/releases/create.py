@@ -64,7 +64,7 @@ from coreeval.releases.sources import (
     refuse_earlier_date,
 )
 from coreeval.runs.arms import iter_used_evidence, shard_name, write_arms
-from coreeval.runs.copying import refuse_marked
+from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest, strip_paths
 from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
 from coreeval.runs.sources import count_sources
@@ -362,7 +362,7 @@ def make_release(
     try:
         with hold_lock(files.lock, busy), create_release_folder(target) as draft:
             manifest = read_manifest(files.manifest)  # another command may have changed the run
-            refuse_marked(files)
+            refuse_unfinished_takedown(files)
             _refuse_unfinished(files, manifest)
             made_of = ReleaseSources.of(files, manifest, before, takedown)
             _refuse_dropped_takedowns(made_of)

@@ -40,7 +40,7 @@ def refuse_takedown(place: Path) -> Iterator[None]:
         )
 
 
-def refuse_marked(files: RunFiles) -> None:
+def refuse_unfinished_takedown(files: RunFiles) -> None:
     """Refuse to copy texts of a run whose takedown has not finished.
 
     Raises:
@@ -67,21 +67,23 @@ def mark_takedown(runs: Sequence[RunFiles], names: Sequence[str]) -> None:
         write_text(files.takedown_mark, "\n".join(sorted(_read_mark(files) | _digest(names))))
 
 
-def unmark_takedown(runs: Sequence[RunFiles], names: Sequence[str]) -> Iterator[Path]:
+def unmark_takedown(runs: Sequence[RunFiles], names: Sequence[str]) -> list[Path]:
     """Allow copies again, once the names are erased from all of these runs.
 
-    Yields:
+    Returns:
         The runs that stay marked, because an earlier takedown of another person has not finished.
 
     Raises:
         OSError: a mark cannot be changed.
     """
+    still_marked = []
     for files in runs:
         if left := _read_mark(files) - _digest(names):
             write_text(files.takedown_mark, "\n".join(sorted(left)))
-            yield files.root
+            still_marked.append(files.root)
         else:
             files.takedown_mark.unlink(missing_ok=True)
+    return still_marked
 
 
 def _digest(names: Sequence[str]) -> set[str]:
@@ -100,6 +102,6 @@ def _read_state(place: Path) -> tuple[bytes, str]:
     if not (place / "manifest.json").exists():
         return b"", ""
     files = RunFiles(place)
-    refuse_marked(files)
+    refuse_unfinished_takedown(files)
     listed = Workspace(Path(read_manifest(files.manifest).workspace)).takedown
     return files.manifest.read_bytes(), load_active_takedown(None, listed).fingerprint

@@ -133,6 +133,7 @@ def test_a_file_of_prices_is_held_to_the_same_rule(tmp_path: Path) -> None:
         ("https://a.example/view.php?key=20260102010001", None),
         ("https://a.example/s?url=https%3A%2F%2Fb.example%2F%3Fkey%3D1234", None),
         ("https://a.example/s?key=how-ferries-are-built-in-norwick", None),
+        ("https://a.example/s?key=world-cup-2026-final-in-norwick", None),
         ("https://a.example/s?p=1&key=9f8a7b6c5d4e3f2a1b0c", "https://a.example/s?p=1"),
         ("http://[", None),
         ("no address", None),

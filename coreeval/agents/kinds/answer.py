@@ -76,7 +76,8 @@ def _has_material(task: Task, sample: Sample, reports: Sequence[Evidence]) -> bo
     years = set(filter(_YEAR.fullmatch, stated))
     if sample.label_text == "date":
         return bool(years or find_calendar_words(texts, language))
-    return len(stated - years) > _is_calculated(sample)
+    needed = 2 if _is_calculated(sample) else 1
+    return len(stated - years) >= needed
 
 
 def _is_calculated(sample: Sample) -> bool:

@@ -36,7 +36,7 @@ from coreeval.releases.cassettes.read import hash_files, hash_rows
 from coreeval.releases.release import hash_texts
 from coreeval.releases.release_manifest import Licence
 from coreeval.releases.sources import find_licence
-from coreeval.runs.copying import refuse_marked
+from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
@@ -138,7 +138,7 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
     manifest = read_manifest(files.manifest)
     with ExitStack() as stack:
         stack.enter_context(lock_run(files))
-        refuse_marked(files)
+        refuse_unfinished_takedown(files)
         original = _open_run(files, manifest, texts, stack)
         _refuse_articles(original)
         _refuse_unfinished(original)

@@ -267,8 +267,8 @@ class Erasure:
             stack.enter_context(lock_runs([each for each in places.runs if each not in known.runs]))
             mark_takedown(places.runs, self.finder.names)
             done = list(_Search(places, self.finder, self.tell).work(dry=False))
-            runs = {each.root: each for each in (*known.runs, *places.runs)}
-            marked = list(unmark_takedown(list(runs.values()), self.finder.names))
+            runs = list(dict.fromkeys([*known.runs, *places.runs]))
+            marked = unmark_takedown(runs, self.finder.names)
             late = self._find().list_made() - places.list_made()
         reported = [*((UNFINISHED, path, _UNFINISHED_NOTE) for path in marked),
                     *((LATE, path, _LATE_NOTE) for path in sorted(late))]  # fmt: skip
