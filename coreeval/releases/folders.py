@@ -5,8 +5,6 @@ such as `../../.ssh/id_rsa` in release.json, or a link in the folder, must not m
 copy or publish a file of the reader's.
 """
 
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints
 
 from coreeval.errors import ReleaseError, RunError, RunLocked, UsageError
-from coreeval.tools.files import flush, flush_tree, hold_lock
+from coreeval.tools.files import draft_folder, flush, flush_tree, hold_lock
 
 VERSION_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
 """Pattern of a version, which must be a valid name for a folder and a git tag."""
@@ -61,8 +59,6 @@ def list_names(folder: Path) -> Iterator[str]:
 def create_release_folder(target: Path) -> Iterator[Path]:
     """Yield a folder to write into; rename it to `target` if the block succeeds.
 
-    Leftovers of a killed process are removed.
-
     Raises:
         ReleaseError: `target` exists.
         RunLocked: another process is making a release in the same folder.
@@ -76,34 +72,11 @@ def create_release_folder(target: Path) -> Iterator[Path]:
     )
     with hold_lock(target.parent / ".release.lock", taken):
         refuse_existing_version(target)
-        _remove_drafts(target.parent)
-        with _create_draft(target) as draft:
+        with draft_folder(target) as draft:
             yield draft
             _seal(draft)
             draft.rename(target)
             flush(target.parent)
-
-
-_DRAFT = ".coreeval-draft-"
-"""The prefix of the names of folders that we may delete."""
-
-
-@contextmanager
-def _create_draft(target: Path) -> Iterator[Path]:
-    """Yield a new folder next to `target`; delete it afterwards if it still exists."""
-    draft = target.with_name(f"{_DRAFT}{secrets.token_hex(6)}")
-    try:
-        draft.mkdir()
-        yield draft
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _remove_drafts(folder: Path) -> None:
-    """Delete only folders that a killed process left behind."""
-    for left in folder.glob(f"{_DRAFT}*"):
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left)
 
 
 def refuse_existing_version(target: Path) -> None:
@@ -141,7 +114,7 @@ def create_export_folder(out: Path) -> Iterator[Path]:
     new = [each for each in out.parents if not each.exists()]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with _create_draft(out) as draft:
+        with draft_folder(out) as draft:
             yield draft
             draft.rename(out)
     except OSError as error:

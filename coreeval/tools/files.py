@@ -7,12 +7,14 @@ import errno
 import itertools
 import json
 import os
+import secrets
+import shutil
 import stat
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path, PurePath
 from typing import IO, Any, Final, Literal, NamedTuple
@@ -67,6 +69,50 @@ def _draft_of(path: Path) -> Iterator[Path]:
             draft.unlink(missing_ok=True)
             yield path.with_name(f".{path.name}.{os.getpid()}.tmp")
             return
+
+
+_DRAFT_FOLDER: Final = ".coreeval-draft-"
+"""The prefix of the names of draft folders and their locks, which may be deleted."""
+
+
+@contextmanager
+def draft_folder(place: Path) -> Iterator[Path]:
+    """Yield a new folder next to `place` to write into; delete it if it is still there afterwards.
+
+    The drafts of killed processes in the same folder are deleted first. A draft in use has a locked
+    file of its name beside it; if the system has no such locks, no draft of others is deleted.
+
+    Raises:
+        OSError: the folder cannot be created.
+    """
+    _delete_left_drafts(place.parent)
+    while True:
+        draft = place.with_name(f"{_DRAFT_FOLDER}{secrets.token_hex(6)}")
+        lock = draft.with_suffix(".lock")
+        try:
+            with lock.open("xb") as mine:
+                if _locked(mine, lock) == "taken":  # by a process that deletes drafts
+                    continue
+                try:
+                    draft.mkdir()
+                    yield draft
+                finally:
+                    shutil.rmtree(draft, ignore_errors=True)
+                return
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _delete_left_drafts(folder: Path) -> None:
+    for lock in folder.glob(f"{_DRAFT_FOLDER}*.lock"):
+        if not is_plain_file(folder, lock.name):
+            continue
+        with suppress(OSError), lock.open("rb+") as left:
+            if _locked(left, lock) == "mine":
+                draft = lock.with_suffix("")
+                if not special_kind(draft):
+                    shutil.rmtree(draft, ignore_errors=True)
+                lock.unlink()
 
 
 def _locked(mine: IO[bytes], draft: Path) -> Literal["mine", "taken", "no locks"]:

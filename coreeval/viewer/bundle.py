@@ -6,8 +6,6 @@ relative to the page; links to pages outside the bundle are removed.
 
 import asyncio
 import re
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +26,7 @@ from coreeval.releases.review.review import resolve_run
 from coreeval.runs.copying import refuse_takedown
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.open import open_run_reader
-from coreeval.tools.files import leads_through_link, parse_json, write_json
+from coreeval.tools.files import draft_folder, leads_through_link, parse_json, write_json
 from coreeval.tools.stores.run_queries import ALL_SAMPLES, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape
@@ -287,14 +285,11 @@ def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
     """
     old = find_own_files(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".coreeval-bundle-", dir=folder.parent))
-    try:
+    with draft_folder(folder.absolute()) as draft:
         writer = BundleWriter(app=app, plan=app.state.bundle, folder=draft)
         with refuse_takedown(writer.plan.run):
             asyncio.run(writer.write())
         _move(draft, folder, writer.files, old)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return writer.files
 
 

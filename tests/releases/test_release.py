@@ -20,6 +20,7 @@ from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, Ru
 from coreeval.graph.run import lock_opened_run, open_run
 from coreeval.graph.run_origin import list_changes
 from coreeval.releases import create
+from coreeval.releases.folders import create_export_folder
 from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
 from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import Decision, Verdict
@@ -427,6 +428,14 @@ def test_a_full_disk_leaves_nothing_and_the_next_try_works(
     assert verify(made.release().path).ok
 
 
+def test_a_release_leaves_an_export_in_progress_alone(made: Made) -> None:
+    with create_export_folder(made.shelf / "export") as draft:
+        (draft / "samples.csv").write_text("id\n")
+        made.release()
+    assert (made.shelf / "export" / "samples.csv").read_text() == "id\n"
+    assert {path.name for path in made.shelf.iterdir()} == {".release.lock", "2026.47", "export"}
+
+
 def test_a_kill_leaves_no_release_and_the_next_try_clears_up(made: Made) -> None:
     program = f"""
         import os, signal
@@ -438,7 +447,7 @@ def test_a_kill_leaves_no_release_and_the_next_try_clears_up(made: Made) -> None
     done = subprocess.run([sys.executable, "-c", dedent(program)], check=False)
     assert done.returncode == -signal.SIGKILL
     left = {path.name for path in made.shelf.iterdir()}
-    assert len(left) == 2 and ".release.lock" in left
+    assert len(left) == 3 and ".release.lock" in left  # the draft, and its lock
     own = made.shelf / ".novel.draft"
     own.mkdir()
     (own / "chapter").write_text("the only copy")

@@ -18,6 +18,7 @@ import pytest
 from coreeval.tools import files
 from coreeval.tools.files import (
     append_lines,
+    draft_folder,
     limit_batch,
     open_parquet_bounded,
     read_parquet,
@@ -55,6 +56,45 @@ def test_a_draft_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
         assert (path.read_text(), slow.read_text()) == ("fast", "slow")
     assert path.read_text() == "slow"
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+HANGS = """
+import sys, time
+from pathlib import Path
+from coreeval.tools.files import draft_folder
+with draft_folder(Path(sys.argv[1])) as draft:
+    (draft / "texts").write_text("half of them")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_draft_folder_is_deleted_only_after_its_writer_has_died(tmp_path: Path) -> None:
+    kept = tmp_path / ".coreeval-draft-mine"  # nobody's draft: it has no lock
+    kept.mkdir()
+    program = [sys.executable, "-c", HANGS, tmp_path / "first"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout and writer.stdout.readline() == b"writing\n"
+        with draft_folder(tmp_path / "second") as draft:
+            draft.rename(tmp_path / "second")
+        assert len([*tmp_path.glob(".coreeval-draft-*/texts")]) == 1
+        writer.kill()
+    with draft_folder(tmp_path / "third") as draft, draft_folder(tmp_path / "fourth") as other:
+        assert draft.is_dir() and other.is_dir() and draft != other
+        assert not [*tmp_path.glob(".coreeval-draft-*/texts")]
+    assert {each.name for each in tmp_path.iterdir()} == {"second", kept.name}
+
+
+def test_a_lock_without_its_draft_leads_nowhere(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "chapter").write_text("the only copy")
+    (tmp_path / ".coreeval-draft-a.lock").touch()
+    (tmp_path / ".coreeval-draft-a").symlink_to(own)
+    (tmp_path / ".coreeval-draft-b.lock").symlink_to(own / "chapter")
+    with draft_folder(tmp_path / "new"):
+        pass
+    assert (own / "chapter").read_text() == "the only copy"
 
 
 def test_many_writers_of_one_file_at_once(tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ def test_a_bundle_replaces_itself_and_nothing_else(made: Made, tmp_path: Path) -
     for name in ("samples-9.html", "CNAME"):
         (folder / name).write_text("bench.example")
     (folder / "index.html").write_text("")
+    (tmp_path / ".coreeval-draft-a").mkdir()  # what a killed process left
+    (tmp_path / ".coreeval-draft-a.lock").touch()
     write_bundle_of(made.files.root, folder)
     assert not (folder / "samples-9.html").exists()
     (folder / "CNAME").unlink()
