@@ -32,6 +32,7 @@ from coreeval.config.user_files import (
 )
 from coreeval.config.validation import explain_validation_error
 from coreeval.errors import ConfigError
+from coreeval.paths import expand_home
 
 V = TypeVar("V", bound=BaseModel)
 ConfigLike = Path | str | Mapping[str, object] | Config
@@ -337,7 +338,7 @@ def _resolve_models(models: ModelsConfig, at: Callable[[str], str]) -> ModelsCon
 
 
 def _resolve_path(base: Path, path: str) -> str:
-    return str((base / Path(path).expanduser()).resolve())
+    return str((base / expand_home(path)).resolve())
 
 
 def _apply_override(raw: dict[str, Any], override: str) -> None:

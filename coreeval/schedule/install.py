@@ -19,6 +19,7 @@ from string import Template
 from typing import Literal
 
 from coreeval.errors import UsageError
+from coreeval.paths import expand_home
 from coreeval.schedule.plan import SchedulePlan
 from coreeval.tools.files import special_kind_on_way
 from coreeval.tools.workspace import HOME_VARIABLE
@@ -67,7 +68,7 @@ class ScheduleGroup:
     def variables(self) -> dict[str, str]:
         """Return the variables of the installing environment that the command needs."""
         home = os.environ.get(HOME_VARIABLE)
-        return {HOME_VARIABLE: str(Path(home).expanduser().resolve())} if home else {}
+        return {HOME_VARIABLE: str(expand_home(home).resolve())} if home else {}
 
     @property
     def is_frequent(self) -> bool:
@@ -286,7 +287,7 @@ def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None)
         )
     if way == "systemd":
         home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-        folder = Path(home).expanduser() / "systemd" / "user"
+        folder = expand_home(home) / "systemd" / "user"
         return {str(folder / name): text for name, text in make_systemd_units(looks).items()}
     root = root or require_repository(looks.plans[0].path)
     name = f".github/workflows/{looks.unit_name}.yml"

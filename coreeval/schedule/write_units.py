@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from coreeval.errors import RunError, RunLocked, UsageError
+from coreeval.paths import expand_home
 from coreeval.schedule.install import CRONTAB
 from coreeval.tools.files import hold_lock, replacing, special_kind, write_text
 
@@ -66,7 +67,7 @@ def _lock_crontab() -> Iterator[None]:
         RunLocked: another install holds it.
         RunError: the lock file cannot be created.
     """
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coreeval"
+    folder = expand_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "coreeval"
     lock = folder / "crontab.lock"
     taken = RunLocked(
         "another `schedule install --cron` is changing the crontab",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from coreeval.errors import RunCorrupt, RunError, RunStateError
+from coreeval.paths import expand_home
 from coreeval.tools.files import special_files_among, special_kind
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import has_store
@@ -168,7 +169,7 @@ def name_target_file(model: str) -> str:
 def workspace_for(base: Path) -> Workspace:
     """Return `COREEVAL_HOME` if it is set, else `.coreeval` in `base`."""
     home = os.environ.get(HOME_VARIABLE)
-    return Workspace(Path(home).expanduser() if home else base / ".coreeval")
+    return Workspace(expand_home(home) if home else base / ".coreeval")
 
 
 def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
@@ -185,7 +186,7 @@ def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
     """
     beside, home = run.parent / ".coreeval", os.environ.get(HOME_VARIABLE)
     paid = (place for place in (beside, recorded) if knows_payer(place, payer))
-    named = [Path(home).expanduser()] if home else []
+    named = [expand_home(home)] if home else []
     # Lazy: `calls gc` has the call store locked, and opening it would wait for the lock.
     likely = filter(_is_workspace, chain(_enclosing_workspace(run), paid))
     others = (place for place in (recorded, beside) if _is_workspace(place))
@@ -247,7 +248,7 @@ def _has_calls(place: Path) -> bool:
 def user_cache() -> Path:
     """Return the folder that all workspaces of a user share, following XDG."""
     home = os.environ.get("XDG_CACHE_HOME")
-    return Path(home or "~/.cache").expanduser() / "coreeval"
+    return expand_home(home or "~/.cache") / "coreeval"
 
 
 _OF_A_PASS = (

@@ -16,6 +16,7 @@ from coreeval.config.validation import explain_validation_error
 from coreeval.evaluation.comparability.verdict import Verdict
 from coreeval.evaluation.detectors import GATED
 from coreeval.evaluation.detectors.base import Detector
+from coreeval.paths import expand_home
 from coreeval.schema import Value
 
 Side = Literal["estimate", "ci_low", "ci_high"]
@@ -229,9 +230,7 @@ def resolve_gates(said: str | None, *, base: Path) -> Gates | None:
     """
     if said is None:
         return None
-    return (
-        load_default_gates() if said == DEFAULT_NAME else load_gates(base / Path(said).expanduser())
-    )
+    return load_default_gates() if said == DEFAULT_NAME else load_gates(base / expand_home(said))
 
 
 def load_gates(path: Path) -> Gates:

@@ -31,6 +31,7 @@ from coreeval.evaluation.numleak.series.definition import Series, SeriesDefiniti
 from coreeval.evaluation.numleak.series.layouts import MOST_BYTES, extract_text, read_rows
 from coreeval.evaluation.numleak.series.observations import check_values, observe, transform
 from coreeval.models.http import find_proxy, load_trusted_certificates
+from coreeval.paths import expand_home
 from coreeval.project import make_user_agent
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import replacing
@@ -85,7 +86,7 @@ def find_file(name_or_path: str, *, base: Path) -> Path:
     """
     if name_or_path in _ids():
         return _folder() / f"{name_or_path}.yaml"
-    path = Path(name_or_path).expanduser()
+    path = expand_home(name_or_path)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return base / path
     names = [*_ids(), *list_families()]
@@ -225,7 +226,7 @@ def _find(
         return _read_published_file(
             source.url.replace("{year}", str(today.year)), definition, cache, today
         )
-    return _read_local(place.parent / Path(source.path or "").expanduser(), definition)
+    return _read_local(place.parent / expand_home(source.path or ""), definition)
 
 
 def _read_local(path: Path, definition: SeriesDefinition) -> _SeriesFile:
