@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -278,10 +279,25 @@ def parse_object(line: TextLine) -> Object | BadRecord:
     if not line.valid:
         return BadRecord("the line is not UTF-8")
     try:
-        values = json.loads(line.raw)
+        values = json.loads(line.raw, object_pairs_hook=_refuse_equal_keys)
+    except _KeyTwice as error:
+        return BadRecord(f"the key {error.key[:40]!r} occurs twice in an object")
     except (ValueError, RecursionError) as error:
         return BadRecord(f"not JSON: {error}")
     return values if isinstance(values, dict) else BadRecord("the value is not a JSON object")
+
+
+class _KeyTwice(ValueError):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _refuse_equal_keys(pairs: list[tuple[str, object]]) -> Object:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise _KeyTwice(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return values
 
 
 def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadRecord:

@@ -181,6 +181,14 @@ def test_bad_json_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_a_json_line_with_a_key_twice_is_a_bad_row(tmp_path: Path) -> None:
+    lines = ['{"text": "a", "label": "joy", "label": "anger"}', '{"text": "b", "label": "joy"}']
+    found = read("jsonl", put(tmp_path / "x.jsonl", "\n".join(lines)))
+    [bad] = found.bad_rows
+    assert (bad.line, bad.reason) == (1, "the key 'label' occurs twice in an object")
+    assert len(found.samples) == 1
+
+
 def test_one_json_document_is_not_json_lines(tmp_path: Path) -> None:
     path = put(tmp_path / "x.jsonl", json.dumps({"rows": ROWS}, indent=1))
     with pytest.raises(DatasetError, match="no line of the file is a JSON object") as caught:
