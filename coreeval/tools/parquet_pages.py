@@ -31,6 +31,8 @@ _FIXED: Final = {1: 0, 2: 0, 3: 1, 7: 8}
 _FIRST_READ, _MOST_HEADER = 1 << 10, 16 << 20
 """Arrow reads no header of more than 16 MiB either."""
 _MOST_DEPTH: Final = 16
+_MOST_EMPTY_PAGES: Final = 1_000
+"""The most pages without values in a column chunk; usual programs write one, the dictionary."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def _pages_of(file: BinaryIO, chunk: Any) -> Iterator[_Page]:  # noqa: ANN401
     place = chunk.data_page_offset
     if 0 < (chunk.dictionary_page_offset or 0) < place:
         place = chunk.dictionary_page_offset
-    end, seen = place + chunk.total_compressed_size, 0
+    end, seen, empty = place + chunk.total_compressed_size, 0, 0
     if place < 0:
         raise ValueError("its place is negative")
     while seen < chunk.num_values:
@@ -126,7 +128,10 @@ def _pages_of(file: BinaryIO, chunk: Any) -> Iterator[_Page]:  # noqa: ANN401
             raise ValueError("it has fewer values than the footer says")
         page = _read_page(file, place)
         place += page.length
-        seen += page.values if page.is_data else 0
+        values = page.values if page.is_data else 0
+        seen, empty = seen + values, empty + (not values)
+        if empty > _MOST_EMPTY_PAGES:
+            raise ValueError(f"it has more than {_MOST_EMPTY_PAGES:,} pages without values")
         yield page
 
 

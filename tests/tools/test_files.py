@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -26,6 +27,7 @@ from coreeval.tools.files import (
     select_parquet_rows,
     write_text,
 )
+from coreeval.tools.parquet_pages import read_pages
 
 DIES = """
 import os, signal, sys
@@ -72,7 +74,7 @@ with draft_folder(Path(sys.argv[1])) as draft:
 def test_a_draft_folder_is_deleted_only_after_its_writer_has_died(tmp_path: Path) -> None:
     kept = tmp_path / ".coreeval-draft-mine"  # nobody's draft: it has no lock
     kept.mkdir()
-    program = [sys.executable, "-c", HANGS, tmp_path / "first"]
+    program = [sys.executable, "-c", HANGS, str(tmp_path / "first")]
     with subprocess.Popen(program, stdout=subprocess.PIPE) as writer:
         assert writer.stdout and writer.stdout.readline() == b"writing\n"
         with draft_folder(tmp_path / "second") as draft:
@@ -268,6 +270,21 @@ def test_pages_that_unpack_to_far_more_than_the_file_are_not_unpacked(tmp_path: 
         list(read_parquet(path))
     assert pa.total_allocated_bytes() - before < 1_000_000
     assert len(select_parquet_rows(path, columns=["id"])) == 70
+
+
+def test_pages_without_values_are_counted(tmp_path: Path) -> None:
+    empty = bytes.fromhex("1500150015002c15001500150615060000")  # a data page of no values
+    path = tmp_path / "pages"
+    path.write_bytes(empty * 2000)
+    chunk = SimpleNamespace(
+        data_page_offset=0, dictionary_page_offset=None, num_values=1, path_in_schema="x",
+        total_compressed_size=path.stat().st_size,
+    )  # fmt: skip
+    metadata = SimpleNamespace(
+        num_row_groups=1, row_group=lambda _: SimpleNamespace(column=lambda _: chunk)
+    )
+    with pytest.raises(OSError, match="it has more than 1,000 pages without values"):
+        list(read_pages(path, metadata, [0]))
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
