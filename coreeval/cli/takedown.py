@@ -10,6 +10,7 @@ import typer
 from coreeval.cli.calls import WorkspaceOption
 from coreeval.cli.output import AsJson, Document, brief, note, show
 from coreeval.errors import UsageError
+from coreeval.tools.terminal import one_line
 
 
 def takedown(
@@ -97,7 +98,8 @@ def place_lines(rows: Sequence[Document]) -> Iterator[str]:
     """Yield a line for each place."""
     for row in rows:
         said = _DONE.get(row["action"], "left")
-        yield f"  {row['count']:>7,}  {row['kind']:<26}{said:<12}{brief(Path(row['path']))}"
+        path = one_line(str(brief(Path(row["path"]))))
+        yield f"  {row['count']:>7,}  {row['kind']:<26}{said:<12}{path}"
 
 
 def takedown_lines(document: Document) -> Iterator[str]:

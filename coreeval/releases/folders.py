@@ -107,7 +107,7 @@ def create_export_folder(out: Path) -> Iterator[Path]:
 
     Raises:
         UsageError: `out` exists and is not an empty folder.
-        RunError: the folder cannot be written; nothing is left of it.
+        RunError: a file cannot be read or written; nothing is left of the folder.
     """
     out = out.absolute()
     _refuse_existing_files(out)
@@ -119,10 +119,10 @@ def create_export_folder(out: Path) -> Iterator[Path]:
             draft.rename(out)
     except OSError as error:
         raise RunError(
-            f"cannot write the export: {error.strerror or error}",
+            f"cannot make the export: {error.strerror or error}",
             where=str(error.filename or out),
-            hint="check the disk, then run the same command again; this attempt left nothing "
-            "behind",
+            hint="check that this can be read or written and that the disk has space, then run the "
+            "same command again; this attempt left nothing behind",
         ) from None
     finally:
         if not out.exists():

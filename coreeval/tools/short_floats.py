@@ -13,6 +13,8 @@ _NARROW: Final = {"halffloat": np.float16, "float": np.float32}
 """Arrow's types, by name."""
 _OF_SPARSE: Final = "subtype"
 """The attribute of pandas' sparse dtype with the dtype of its numbers."""
+_OF_ARROW: Final = "pyarrow_dtype"
+"""The attribute of pandas' dtype of Arrow arrays with the type of their values."""
 _OF_CATEGORIES: Final = "categories"
 """The attribute of pandas' categorical dtype with its values."""
 
@@ -54,6 +56,9 @@ def shorten_frame(frame: Any) -> Any:  # noqa: ANN401 - a frame of pandas
 def _find_short(column: Any) -> Any:  # noqa: ANN401 - a series of pandas
     """Return a column with short numbers; None if it has no narrow ones."""
     if is_narrow(column.dtype):
+        return shorten_column(column)
+    kind = getattr(column.dtype, _OF_ARROW, None)
+    if kind is not None and find_shortener(kind):
         return shorten_column(column)
     if column.dtype == object and any(map(_is_narrow_number, column)):
         return column.map(lambda value: float(str(value)) if _is_narrow_number(value) else value)

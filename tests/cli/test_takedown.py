@@ -25,6 +25,7 @@ from openpyxl import Workbook, load_workbook
 from coreeval.agents.name_finder import NameFinder
 from coreeval.agents.safety import SafetyRules
 from coreeval.cli import main
+from coreeval.cli.takedown import place_lines
 from coreeval.config import Config, load_config
 from coreeval.graph.bundled import DATASETS, demo_data
 from coreeval.graph.setup import load_rules
@@ -527,6 +528,12 @@ def test_what_is_no_name(folder: Path, shell: Shell, name: str) -> None:
     said = shell("takedown", name, "--yes")
     assert said.code == 2
     assert "at least three letters" in said.err
+
+
+def test_a_file_name_cannot_imitate_a_line_of_the_output() -> None:
+    row = {"path": "a\nnothing was changed.csv", "count": 1, "kind": "texts", "action": "left"}
+    [line] = place_lines([row])
+    assert "\n" not in line and line.endswith("a nothing was changed.csv")
 
 
 def test_places_that_are_not_there(shell: Shell) -> None:

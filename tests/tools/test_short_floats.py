@@ -2,10 +2,11 @@
 
 import math
 
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.tools.short_floats import list_arrow_rows
+from coreeval.tools.short_floats import list_arrow_rows, shorten_frame
 
 FLOAT = pa.float32()
 SOME = pa.struct([("n", FLOAT), ("text", pa.string())])
@@ -38,6 +39,15 @@ def test_a_value_is_the_one_that_was_written(kind: pa.DataType, value: object) -
     if plain is not kind:
         column = column.dictionary_encode()
     assert list_arrow_rows(pa.table({"id": [7], "v": column})) == [{"id": 7, "v": value}]
+
+
+@pytest.mark.parametrize("kind", [FLOAT, pa.list_(FLOAT), pa.dictionary(pa.int32(), FLOAT)])
+def test_a_frame_with_arrows_types_has_the_values_that_were_written(kind: pa.DataType) -> None:
+    value = [1.1] if kind == pa.list_(FLOAT) else 1.1
+    column = pa.array([value, None], kind if kind == pa.list_(FLOAT) else FLOAT)
+    column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column
+    frame = pd.DataFrame({"v": pd.Series(column, dtype=pd.ArrowDtype(column.type))})
+    assert shorten_frame(frame)["v"].tolist()[0] == value
 
 
 def test_what_is_no_number_stays(recwarn: pytest.WarningsRecorder) -> None:

@@ -136,7 +136,7 @@ def test_out_is_empty_or_new_and_whole(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "rename", full)
-    with pytest.raises(RunError, match="No space left"):
+    with pytest.raises(RunError, match="cannot make the export: No space left"):
         export(sources.run, to="csv", out=tmp_path / "other")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
