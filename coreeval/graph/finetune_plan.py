@@ -15,6 +15,7 @@ from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.detectors.base import Detector
 from coreeval.evaluation.detectors.documents import read_document
 from coreeval.evaluation.detectors.finetune import FINETUNE
+from coreeval.evaluation.whitebox import study_data
 from coreeval.evaluation.whitebox.cells import Cell, CellFile, CellResult, Leak, plan_cells
 from coreeval.evaluation.whitebox.contamination import LEAKED
 from coreeval.evaluation.whitebox.settings import StudyHeader, TrainingSettings
@@ -41,6 +42,7 @@ from coreeval.models.loaded_network import choose_device, choose_precision, free
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.runs.manifest import Manifest
 from coreeval.schema import Arm, Sample
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.workspace import RunFiles
 
 MOST_SAMPLES: Final = 300
@@ -129,6 +131,11 @@ def plan_finetune(request: FinetuneRequest) -> FinetunePlan:
     """
     files, manifest, setup = open_run(request.run_dir, None, may_repeat=True)
     read_document(files, FINETUNE)
+    if request.samples < study_data.FEWEST:
+        raise UsageError(
+            f"at least {study_data.FEWEST} samples are needed, not {request.samples}",
+            where="--samples",
+        )
     weights = find_weights(request.model, hub=request.hub)
     if weights.is_encoder and "text" in request.leaks:
         raise UsageError(
@@ -188,6 +195,7 @@ def read_study(run: RunContext, request: FinetuneRequest) -> StudyData:
     every = [(one.sample, one.arms) for one in read_inputs(run).texts()]
     arms = _choose_arms(request.arms, {arm for _, found in every for arm in found})
     both = [(sample, found) for sample, found in every if set(arms) <= set(found)]
+    require_samples(arms, [found for _, found in every], len(both))
     seed = run.config.run.seed
     drawn = draw_lowest(both, request.samples, id_of=lambda one: one[0].id, seed=seed)
     shared = {arm: [_read(run, sample, found[arm]) for sample, found in drawn] for arm in arms}
@@ -219,6 +227,32 @@ def _choose_arms(asked: Sequence[Arm], there: set[Arm]) -> list[Arm]:
             "run.control_window",
         )
     return chosen
+
+
+def require_samples(
+    arms: Sequence[Arm], every: Sequence[Mapping[Arm, object]], shared: int
+) -> None:
+    """Check that arms share enough samples.
+
+    Raises:
+        DatasetError: they do not; the hint names arms that do.
+    """
+    fewest = study_data.FEWEST
+    if shared >= fewest:
+        return
+    numbers = {
+        arm: sum(LEAKED in found and arm in found for found in every)
+        for arm in arms
+        if arm != LEAKED
+    }
+    enough = [f"--arm {arm} ({number})" for arm, number in numbers.items() if number >= fewest]
+    use = f"use {' or '.join(enough)}, or " if enough and len(numbers) > 1 else ""
+    raise DatasetError(
+        f"the arms {', '.join(arms)} share {format_quantity(shared, 'sample')}, "
+        f"but {fewest} are needed",
+        where="--arm",
+        hint=f"{use}refresh more samples",
+    )
 
 
 def _read(run: RunContext, sample: Sample, fields: Mapping[str, str]) -> LabelledText:

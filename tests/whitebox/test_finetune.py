@@ -19,7 +19,13 @@ from coreeval.evaluation.whitebox.cells import Cell
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.graph import finetune
 from coreeval.graph.finetune import run_finetune
-from coreeval.graph.finetune_plan import FinetunePlan, FinetuneRequest, plan_finetune
+from coreeval.graph.finetune_plan import (
+    FinetunePlan,
+    FinetuneRequest,
+    plan_finetune,
+    require_samples,
+)
+from coreeval.schema import Arm
 from tests.graph.kit import Lab
 
 FEW = 3
@@ -189,9 +195,22 @@ def test_a_run_without_the_arm_is_told(request_of: FinetuneRequest) -> None:
 def test_arms_that_share_too_little_are_told(
     request_of: FinetuneRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(study_data, "FEWEST", 1000)
+    monkeypatch.setattr(study_data, "FEWEST", 100)
     with pytest.raises(DatasetError, match="original, updated share"):
         plan_finetune(request_of)
+
+
+def test_arms_that_share_enough_by_themselves_are_named() -> None:
+    found: list[dict[Arm, object]] = [{"original": 1, "updated": 1}] * 10
+    found += [{"original": 1, "updated": 1, "semantic": 1}] * 2
+    with pytest.raises(DatasetError, match="semantic, updated share 2 samples") as caught:
+        require_samples(["original", "semantic", "updated"], found, 2)
+    assert caught.value.hint == "use --arm updated (12), or refresh more samples"
+
+
+def test_too_few_samples_are_refused(request_of: FinetuneRequest) -> None:
+    with pytest.raises(UsageError, match=f"at least {FEW} samples are needed, not 2"):
+        plan_finetune(replace(request_of, samples=2))
 
 
 def test_a_cell_has_a_name_for_files() -> None:

@@ -15,7 +15,6 @@ from coreeval.evaluation.targets import fill_template
 from coreeval.evaluation.whitebox.cells import HELD_OUT, WITH_TRAIN, Cell
 from coreeval.evaluation.whitebox.deltas import MeasuredPart
 from coreeval.schema import Arm, Label, Sample, Task
-from coreeval.tools.formatting import format_quantity
 
 FEWEST: Final = 8
 """The fewest samples that all arms must share; with fewer, nothing is trained."""
@@ -120,16 +119,9 @@ def make_study(
         held_out: The number of clean samples, which are selected first.
 
     Raises:
-        DatasetError: the arms share too few samples, or all of them have one label.
+        DatasetError: all samples have one label.
     """
     shared = next(iter(arms.values()))
-    if len(shared) < FEWEST:
-        raise DatasetError(
-            f"the arms {', '.join(arms)} share {format_quantity(len(shared), 'sample')}, "
-            f"but {FEWEST} are needed",
-            where="--arm",
-            hint="omit an arm, or refresh more samples",
-        )
     require_two_labels([labels[one.label].name for one in shared])
     leaked = {_fold(one.text) for found in arms.values() for one in found}
     clean = [one for one in pool if _fold(one.text) not in leaked]
