@@ -283,7 +283,7 @@ class CampaignPlan:
     """The lock held during the campaign, in the folder of the answers."""
 
 
-_RESUME_HINT = "then run the same command to continue"
+_RESUME_HINT = "run the same command to continue"
 _STOP_PROGRESS = Progress(
     stage="stopping",
     note="waiting for the answers in flight; press Ctrl-C again to stop immediately",
@@ -326,12 +326,12 @@ def explain_stop(where: Path) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise Interrupted(
-            "stopped: answers are kept and will not be requested again",
+            "stopped: what is finished is kept and will not be repeated",
             where=str(where),
             hint=_RESUME_HINT,
         ) from None
     except CoreEvalError as error:
-        error.hint = f"{error.hint}; {_RESUME_HINT}" if error.hint else _RESUME_HINT
+        error.hint = f"{error.hint}; then {_RESUME_HINT}" if error.hint else _RESUME_HINT
         raise
 
 

@@ -199,7 +199,7 @@ def draw_contamination(path: Path, document: Json) -> Path:
         for row, (name, finding) in zip(panels, found.items(), strict=True):
             for panel, delta in zip(row, DELTAS, strict=True):
                 _draw_panel(panel, finding, delta)
-                panel.set_title(f"{shorten_name(name)}: {delta}", fontsize=8)
+                panel.set_title(f"{shorten_name(name)}: δ{delta[-1]}", fontsize=8)
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
         figure.suptitle("Effect of leaking the originals, in points of macro-F1", fontsize=10)
@@ -224,5 +224,6 @@ def _draw_panel(panel: Any, finding: ContaminationFinding, delta: str) -> None: 
         )  # fmt: skip
     shares, parts = ({getattr(r, field) for r in some} for field in ("percent", "measured"))
     panel.set_xticks([share + (len(parts) - 1) / 2 for share in sorted(shares)], sorted(shares))
+    panel.set_xlim(min(shares, default=0) - 5, max(shares, default=100) + len(parts) + 4)
     panel.set_xlabel("share, percent", fontsize=8)
     panel.tick_params(labelsize=7)

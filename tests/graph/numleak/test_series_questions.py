@@ -92,7 +92,7 @@ def test_a_signal_lets_what_is_in_flight_come_in_and_the_same_call_goes_on(
     audit.server.answers = stop
     plan = audit.plan()
     with pytest.raises(
-        Interrupted, match="stopped: answers are kept and will not be requested again"
+        Interrupted, match="stopped: what is finished is kept and will not be repeated"
     ):
         ask_numleak(plan)
     sent = len(audit.server.requests)
