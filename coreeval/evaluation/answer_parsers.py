@@ -7,7 +7,8 @@ answer that names several letters in that form is unclear, regardless of other t
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Final, Literal, NamedTuple, cast
 
@@ -26,6 +27,10 @@ _MOST_NAMED: Final = 100
 _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
 _DECORATION: Final = re.compile(r"(?:[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
 """Characters that may surround a bare label: quotes, Markdown, brackets, full stops, emoji."""
+_EMPHASIS: Final = re.compile(
+    r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=[^\s*_`])([^\n]{1,120}?)\1(?![\w*_`])"
+)
+"""A word or phrase in bold, in italics or as code, in Markdown."""
 _KEYS: Final = ("label", "answer", "final_answer", "prediction", "class", "category")
 """Keys of an object that may hold its label, the surest first."""
 _ASIDE: Final = frozenset({"reason", "reasoning", "explanation", "rationale", "text", "input"})
@@ -79,15 +84,22 @@ class LabelShape(OutputSchema[TargetAnswer]):
 
     Labels match in any case, and regardless of how their words are joined. A bare label, as
     templates request, and a sentence that states the label are valid answers although they are not
-    JSON. An answer that names two labels, or denies one, is invalid.
+    JSON. An answer that names two labels, or denies one, is invalid. Signs that distinguish two
+    labels, as in `C` and `C++`, are part of the label.
     """
 
     def __init__(self, task: Task) -> None:
         names = tuple(label.name for label in task.labels)
         self._by_key = {_label_key(name): name for name in names}
+        self._alike = _find_alike(names)
+        signs = sorted(set(re.findall(r"[^\w\s-]", "".join(self._alike))))
+        apart = re.escape("".join(signs))
+        self._core = re.compile(rf"[^\w{apart}]*(.*[\w{apart}])?", re.DOTALL)
         longest_first = sorted(self._by_key, key=len, reverse=True)
         joined = (r"[\s_-]+".join(map(re.escape, key.split())) for key in longest_first)
-        self._named_in = re.compile(rf"(?<![\w-])(?:{'|'.join(joined)})(?![\w-])", re.IGNORECASE)
+        self._named_in = re.compile(
+            rf"(?<![\w{apart}-])(?:{'|'.join(joined)})(?![\w{apart}-])", re.IGNORECASE
+        )
         one_of = cast("type[str]", Literal[names])  # created at run time: mypy sees a str
         known = Annotated[one_of, BeforeValidator(self._find_label)]  # type: ignore[valid-type]
         super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
@@ -99,6 +111,8 @@ class LabelShape(OutputSchema[TargetAnswer]):
             InvalidAnswer: the answer is none of these, or names several labels.
         """
         said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
+        if exact := self._by_key.get(_label_key(said)):
+            return TargetAnswer(label=exact)
         objects = [value for value, _, _ in iter_objects(said)]
         found = {self._in_object(one) for one in objects} if objects else {self._in_words(said)}
         name = found.pop() if len(found) == 1 else None
@@ -131,10 +145,18 @@ class LabelShape(OutputSchema[TargetAnswer]):
     def _in_words(self, said: str) -> str | None:
         """Return the label that a text states, or None if it names several, or none clearly."""
         text = _LATEX.sub("", extract_json(said))
-        if name := self._by_key.get(_label_key(_DECORATION.sub(" ", text))):
-            return None if "?" in text else name
+        if self._alike:
+            text = _EMPHASIS.sub(r"\2", text)
+        if name := self._find_bare(text):
+            return None if "?" in text.casefold().replace(name.casefold(), "") else name
         claimed = set(self._find_claims(text))
         return claimed.pop() if len(claimed) == 1 else None
+
+    def _find_bare(self, text: str) -> str | None:
+        """Return the label that is the whole text apart from decoration."""
+        name = self._by_key.get(_strip_decoration(text))
+        core = self._core.match(text) if self._alike and (not name or name in self._alike) else None
+        return self._by_key.get(_label_key(core[1] or "")) if core else name
 
     def _find_claims(self, text: str) -> Iterator[str]:
         """Yield each label that a sentence claims; sentences with a question claim none."""
@@ -174,6 +196,16 @@ def _is_claim(words: re.Pattern[str], sentence: str, found: re.Match[str]) -> bo
 
 def _before(sentence: str, found: re.Match[str]) -> str:
     return sentence[max(0, found.start() - _NEAR) : found.start()]
+
+
+def _find_alike(names: Sequence[str]) -> frozenset[str]:
+    """Return the labels that differ from another label only in signs."""
+    counts = Counter(map(_strip_decoration, names))
+    return frozenset(name for name in names if counts[_strip_decoration(name)] > 1)
+
+
+def _strip_decoration(text: str) -> str:
+    return _label_key(_DECORATION.sub(" ", text))
 
 
 def _label_key(text: str) -> str:

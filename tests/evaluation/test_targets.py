@@ -157,6 +157,69 @@ def test_a_bare_label_is_an_answer_whatever_its_case(said: str) -> None:
     assert LabelShape(TASK.model_copy(update={"labels": labels})).parse(said).label == "not_sad"
 
 
+def _shape_of(*names: str) -> LabelShape:
+    labels = tuple(Label(id=at, name=name, meaning=name) for at, name in enumerate(names))
+    return LabelShape(TASK.model_copy(update={"labels": labels}))
+
+
+SIGNS = (
+    ("C", "C++", "C#", "Java"),
+    ("A", "A+", "AA", "AA+"),
+    ("A", "A*"),
+    ("5", "5+"),
+    ("yes", "yes!", "no"),
+    ("no", "no?"),
+    (">50K", "<=50K"),
+    ("+", "="),
+)
+
+
+@pytest.mark.parametrize("names", SIGNS)
+@pytest.mark.parametrize(
+    "said",
+    ['{{"label": "{}"}}', "{}", " {}\n", "**{}**", "`{}`", '"{}"', "({})", "```\n{}\n```", "- {}"],
+)
+def test_signs_that_distinguish_labels_are_read(names: tuple[str, ...], said: str) -> None:
+    shape = _shape_of(*names)
+    assert [shape.parse(said.format(name)).label for name in names] == [*names]
+
+
+@pytest.mark.parametrize("names", [each for each in SIGNS if "no?" not in each])
+@pytest.mark.parametrize("said", ["The label is {}.", "The label is **{}**.", "Answer: {}", "{}."])
+def test_signs_that_distinguish_labels_are_read_in_sentences(
+    names: tuple[str, ...], said: str
+) -> None:
+    shape = _shape_of(*names)
+    assert [shape.parse(said.format(name)).label for name in names] == [*names]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (SIGNS[0], "C+"),
+        (SIGNS[0], "The label is C+."),
+        (SIGNS[0], "C++?"),
+        (SIGNS[0], "C or C++"),
+        (SIGNS[0], "Objective-C"),
+        (SIGNS[1], "AAA+"),
+        (SIGNS[1], "A++"),
+        (SIGNS[1], "A+ or A"),
+        (SIGNS[2], "A**"),
+        (SIGNS[5], "Is it no?"),
+        (SIGNS[6], "50K"),
+    ],
+)
+def test_a_label_with_other_signs_is_no_label(names: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        _shape_of(*names).parse(said)
+
+
+def test_signs_of_other_labels_may_surround_a_label() -> None:
+    assert _shape_of(*SIGNS[4]).parse("no!").label == "no"
+    assert _shape_of(*SIGNS[0]).parse("# Java").label == "Java"
+    assert _shape_of(*SIGNS[0]).parse("It is not C but C++.").label == "C++"
+
+
 def test_dollars_in_a_text_are_text() -> None:
     content = make_message(TASK, {"text": "costs $5, $labels"}, 1)["content"]
     assert content.startswith("costs $5, $labels about rain: good, bad?")

@@ -44,6 +44,17 @@ def test_a_label_is_read_alone(scores: ModuleType, answer: str, label: str) -> N
     assert scores.read_label(answer) == label
 
 
+def test_signs_that_distinguish_labels_are_read(
+    scores: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["A", "A*", "C", "C++", "yes."]
+    monkeypatch.setitem(scores.benchmark(), "labels", names)
+    for said in ("{}", '{{"label": "{}"}}', " {}\n"):
+        assert [scores.read_label(said.format(name)) for name in names] == names
+    assert [scores.read_label(said) for said in ("**C++**", "Yes")] == ["C++", "yes."]
+    assert scores.read_label("**A**") == scores.UNPARSED
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_macro_f1_is_that_of_scikit_learn(scores: ModuleType, seed: int) -> None:
     chance = random.Random(seed)

@@ -43,8 +43,12 @@ def file_of(arm: str) -> str:
 
 def read_label(answer: str) -> str:
     """Return the label in an answer, alone or as {"label": "..."}, otherwise `UNPARSED`."""
-    by_key = {_key(label): label for label in benchmark()["labels"]}
-    return str(by_key.get(_key(_in_json(answer)), UNPARSED))
+    said = _in_json(answer)
+    for key in (_fold, _key):
+        found = [label for label in benchmark()["labels"] if key(label) == key(said)]
+        if found:
+            return str(found[0]) if len(found) == 1 else UNPARSED
+    return UNPARSED
 
 
 def _in_json(answer: str) -> str:
@@ -58,8 +62,11 @@ def _in_json(answer: str) -> str:
 
 def _key(text: str) -> str:
     """Return a label without surrounding characters, with case and word separators unified."""
-    bare = text.strip(" \t\r\n\"'`*.\u2018\u2019\u201c\u201d")
-    return re.sub(r"[\s_-]+", " ", bare).casefold()
+    return _fold(text.strip(" \t\r\n\"'`*.\u2018\u2019\u201c\u201d"))
+
+
+def _fold(text: str) -> str:
+    return re.sub(r"[\s_-]+", " ", text).strip().casefold()
 
 
 def mean_f1(pairs: Sequence[Pair]) -> float:
