@@ -18,6 +18,7 @@ from coreeval.models.failures import (
     NO_API,
     CallFailure,
     FinalError,
+    clean_message,
     describe_web_page,
     to_final_error,
 )
@@ -85,7 +86,7 @@ def _check_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: 
         raise _final_error(config, CallFailure("blocked", "the proxy blocks requests (status 407)"))
     if answer.status_code == 404:
         _suggest_endpoint(config, root, client, key)
-    _check_name(config, root, _read_names(answer))
+    _check_name(config, root, _read_names(answer), key)
 
 
 def _refuse_web_page(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
@@ -188,14 +189,15 @@ def _read_names(answer: httpx2.Response) -> list[str]:
     return [] if listed.has_more else [one.id for one in listed.data]
 
 
-def _check_name(config: ModelConfig, root: str, names: Sequence[str]) -> None:
+def _check_name(config: ModelConfig, root: str, names: Sequence[str], key: str) -> None:
     hosted = (urlsplit(root).hostname or "").endswith(_DEPLOYED)
     if not names or hosted or any(_is_listed(config.name, name) for name in names):
         return
+    shown = [clean_message(name, key) for name in names]
     raise ModelUnusable(
         f"{config.model}: the endpoint has no model {config.name!r}",
         where=root,
-        hint=suggest_name(config.name, names, f"it has {list_first(names, _SHOWN)}"),
+        hint=suggest_name(config.name, shown, f"it has {list_first(shown, _SHOWN)}"),
     )
 
 

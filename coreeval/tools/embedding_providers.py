@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.errors import ConfigError, ModelUnusable
+from coreeval.tools.env_file import hide_secrets
 from coreeval.tools.extras import require_extra
 from coreeval.tools.http import MOST_BODY_BYTES, BodyTooLong, BoundedClient
 
@@ -170,4 +171,5 @@ def _bound_response(response: "httpx.Response") -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """Return the first line of an error, without the keys that an endpoint may repeat."""
+    return (hide_secrets(str(error)).splitlines() or [type(error).__name__])[0]

@@ -29,6 +29,8 @@ others."""
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD)")
 """The last words of the names of secrets; the value of such a variable is sent, but changes no
 behaviour."""
+_SHORTEST_SECRET = 8
+"""The fewest characters of a value that is masked: shorter ones, such as `none`, are words too."""
 _NOT_SECRET = re.compile(r"LANGGRAPH_.*|OTEL_.*|PYTHON.*|SSL.*|COREEVAL_.*")
 _SWITCHES = frozenset(
     {
@@ -202,6 +204,15 @@ def _refuse_added(path: Path, added: Iterable[str]) -> None:
 def _in_progress(message: str, path: Path) -> ConfigError:
     hint = "wait until that run has ended, or use another process"
     return ConfigError(message, where=str(path), hint=hint)
+
+
+def hide_secrets(text: str) -> str:
+    """Return a text in which the values of all variables that are named like secrets are masked."""
+    secrets = {value for name, value in os.environ.items() if _SECRET.fullmatch(name)}
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, "***")
+    return text
 
 
 def asks_to_hide(value: str) -> bool:

@@ -230,6 +230,8 @@ def test_a_name_that_a_server_takes_for_a_listed_one(
         ("qwen3-14b", ("qwen3-32b", "llama3"), "did you mean 'qwen3-32b'?"),
         ("llama3:70b", ("llama3:8b",), "did you mean 'llama3:8b'?"),
         ("x", tuple("abcdefg"), "it has a, b, c, d, e and 2 more"),
+        ("x", (f"m-{KEY}", "b"), "it has m-***, b"),
+        ("m-*", (f"m-{KEY}",), "did you mean 'm-***'?"),
     ],
 )
 def test_a_model_that_is_not_there(

@@ -176,6 +176,23 @@ def test_a_folder_with_code_of_its_own_is_not_opened(
     assert asked == [f"huggingface:{tmp_path}"]
 
 
+def test_a_provider_that_repeats_a_key_does_not_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "Qz7-secret-0123456789"
+
+    class Echo:
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise ValueError(f"Incorrect key provided: {key}\nand more")
+
+    _provider(monkeypatch, "DeterministicFakeEmbedding")
+    monkeypatch.setenv("MADE_UP_API_KEY", key)
+    monkeypatch.setenv("SHORT_API_KEY", "key")
+    embeds = embedding_providers.LangChainEmbeddings("made_up:1")
+    monkeypatch.setattr(embeds, "_model", Echo())
+    with pytest.raises(ModelUnusable) as caught:
+        embeds(["one"])
+    assert caught.value.message.endswith("no embeddings: Incorrect key provided: ***")
+
+
 def test_a_provider_that_fails_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
     _provider(monkeypatch, "DeterministicFakeEmbedding")
     embeds = open_embeddings("made_up:-1")

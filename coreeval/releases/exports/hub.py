@@ -35,6 +35,7 @@ from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunErr
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file
 from coreeval.releases.verify import require_whole
 from coreeval.tools.endpoints import HUB_VARIABLE
+from coreeval.tools.env_file import hide_secrets
 from coreeval.tools.http import BoundedClient, parse_retry_after, to_public_stores
 
 _LONGEST_WAIT_S: Final = 120.0
@@ -317,4 +318,4 @@ def _convert_error(error: Exception, repository: str) -> CoreEvalError:
 
 def _first_line(error: BaseException) -> str:
     said = getattr(error, "server_message", None) or str(error) or type(error).__name__
-    return str(said).strip().splitlines()[0]
+    return hide_secrets(str(said)).strip().splitlines()[0]

@@ -225,6 +225,18 @@ def test_an_answer_without_what_it_should_have(
         push(sources.free, to=NAME)
 
 
+def test_a_hub_that_repeats_a_token_does_not_show_it(
+    hub: HubServer, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def echo(*_: object, **__: object) -> None:
+        raise KeyError("Qz7-secret-0123456789")
+
+    monkeypatch.setenv("OTHER_TOKEN", "Qz7-secret-0123456789")
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", echo)
+    with pytest.raises(RunError, match=r"the hub rejected the release: '\*\*\*'"):
+        push(sources.free, to=NAME)
+
+
 def test_the_hubs_own_store_that_refuses_is_told_too(
     hub: HubServer, sources: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
