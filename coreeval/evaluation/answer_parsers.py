@@ -5,6 +5,7 @@ none if the choice is unclear: the surest forms are searched first, and the firs
 answer that names several letters in that form is unclear, regardless of other text.
 """
 
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -25,8 +26,9 @@ _NEAR: Final = 120
 _MOST_NAMED: Final = 100
 """The most labels in a sentence; a sentence that names more claims none."""
 _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
-_DECORATION: Final = re.compile(r"(?:[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
-"""Characters that may surround a bare label: quotes, Markdown, brackets, full stops, emoji."""
+_DECORATION: Final = re.compile(r"(?:(?!-\d)[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
+"""Characters that may surround a bare label: quotes, Markdown, brackets, full stops, emoji. A minus
+before a number is not one of them."""
 _EMPHASIS: Final = re.compile(
     r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=[^\s*_`])([^\n]{1,120}?)\1(?![\w*_`])"
 )
@@ -94,7 +96,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
         self._alike = _find_alike(names)
         signs = sorted(set(re.findall(r"[^\w\s-]", "".join(self._alike))))
         apart = re.escape("".join(signs))
-        self._core = re.compile(rf"[^\w{apart}]*(.*[\w{apart}])?", re.DOTALL)
+        self._core = re.compile(rf"(?:(?!-\d)[^\w{apart}])*(.*[\w{apart}])?", re.DOTALL)
         longest_first = sorted(self._by_key, key=len, reverse=True)
         joined = (r"[\s_-]+".join(map(re.escape, key.split())) for key in longest_first)
         self._named_in = re.compile(
@@ -137,10 +139,19 @@ class LabelShape(OutputSchema[TargetAnswer]):
             return self._by_key.get(_label_key(value)) if isinstance(value, str) else None
         for key in _KEYS:
             if key in value:
-                return self._in_object(value[key])
+                return self._find_constant(value[key]) or self._in_object(value[key])
         told = {self._in_object(one) for key, one in value.items() if key.lower() not in _ASIDE}
         told.discard(None)
         return told.pop() if len(told) == 1 else None
+
+    def _find_constant(self, value: object) -> str | None:
+        """Return the label whose name is a truth value or number in JSON."""
+        if not isinstance(value, bool | int | float):
+            return None
+        whole = isinstance(value, float) and value.is_integer()
+        wanted = {json.dumps(value).casefold(), str(int(value)) if whole else ""}
+        found = [name for name in self._by_key.values() if name.casefold() in wanted]
+        return found[0] if len(found) == 1 else None
 
     def _in_words(self, said: str) -> str | None:
         """Return the label that a text states, or None if it names several, or none clearly."""
@@ -209,7 +220,8 @@ def _strip_decoration(text: str) -> str:
 
 
 def _label_key(text: str) -> str:
-    return re.sub(r"[\s_-]+", " ", text).strip().casefold()
+    joined = re.sub(r"[\s_-]+", " ", text).strip().casefold()
+    return f"-{joined}" if re.match(r"\s*-\d", text) else joined
 
 
 OptionPatterns = tuple[re.Pattern[str], ...]

@@ -171,6 +171,7 @@ SIGNS = (
     ("no", "no?"),
     (">50K", "<=50K"),
     ("+", "="),
+    ("-1", "0", "+1"),
 )
 
 
@@ -207,9 +208,54 @@ def test_signs_that_distinguish_labels_are_read_in_sentences(
         (SIGNS[2], "A**"),
         (SIGNS[5], "Is it no?"),
         (SIGNS[6], "50K"),
+        (SIGNS[3], "-5"),
+        (("0", "1"), "-1"),
+        (("0", "1"), "**-1**"),
+        (("0", "1"), '{"label": "-1"}'),
+        (("0", "1"), "The label is -1."),
+        (("-1", "0"), "1"),
     ],
 )
 def test_a_label_with_other_signs_is_no_label(names: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        _shape_of(*names).parse(said)
+
+
+@pytest.mark.parametrize(
+    ("names", "said", "label"),
+    [
+        (("true", "false"), '{"label": true}', "true"),
+        (("True", "False"), '{"label": false, "confidence": 1}', "False"),
+        (("true", "false"), "{'label': True}", "true"),
+        (("1", "2", "3", "4", "5"), '{"label": 4}', "4"),
+        (("1", "2", "3", "4", "5"), '{"answer": 4.0}', "4"),
+        (("0", "1"), '```json\n{"label": 0}\n```', "0"),
+        (("0.5", "1.0"), '{"label": 0.5}', "0.5"),
+        (("0.5", "1.0"), '{"label": 1.0}', "1.0"),
+        (("-1", "0"), '{"label": -1}', "-1"),
+    ],
+)
+def test_labels_named_like_values_of_json_are_read(
+    names: tuple[str, ...], said: str, label: str
+) -> None:
+    assert _shape_of(*names).parse(said).label == label
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("0", "1"), '{"label": -1}'),
+        (("0", "1"), '{"label": true}'),
+        (("0", "1"), '{"label": null}'),
+        (("1", "2"), '{"label": 1.5}'),
+        (("1", "2"), '{"label": 1e999}'),
+        (("1", "2"), '{"confidence": 1}'),
+        (("1", "1.0"), '{"label": 1.0}'),
+        (("yes", "no"), '{"label": true}'),
+        (("1", "2"), '{"label": 1} or {"label": 2}'),
+    ],
+)
+def test_other_values_of_json_are_no_labels(names: tuple[str, ...], said: str) -> None:
     with pytest.raises(InvalidAnswer):
         _shape_of(*names).parse(said)
 

@@ -55,6 +55,15 @@ def test_signs_that_distinguish_labels_are_read(
     assert scores.read_label("**A**") == scores.UNPARSED
 
 
+def test_labels_named_like_values_of_json_are_read(
+    scores: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(scores.benchmark(), "labels", ["True", "4"])
+    said = ("true", "4", "4.0", "-4", "null")
+    read = [scores.read_label(f'{{"label": {one}}}') for one in said]
+    assert read == ["True", "4", "4", scores.UNPARSED, scores.UNPARSED]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_macro_f1_is_that_of_scikit_learn(scores: ModuleType, seed: int) -> None:
     chance = random.Random(seed)

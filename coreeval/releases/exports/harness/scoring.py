@@ -57,6 +57,10 @@ def _in_json(answer: str) -> str:
     except (ValueError, RecursionError):
         return answer
     label = said.get("label") if isinstance(said, dict) else None
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if isinstance(label, bool | int):
+        return json.dumps(label)
     return label if isinstance(label, str) else answer
 
 
@@ -66,7 +70,8 @@ def _key(text: str) -> str:
 
 
 def _fold(text: str) -> str:
-    return re.sub(r"[\s_-]+", " ", text).strip().casefold()
+    joined = re.sub(r"[\s_-]+", " ", text).strip().casefold()
+    return f"-{joined}" if re.match(r"\s*-\d", text) else joined
 
 
 def mean_f1(pairs: Sequence[Pair]) -> float:
