@@ -29,6 +29,8 @@ others."""
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD)")
 """The last words of the names of secrets; the value of such a variable is sent, but changes no
 behaviour."""
+_NAME = re.compile(r"[A-Z][A-Z0-9]{0,15}(?:_[A-Z0-9]{0,15}){0,9}|[a-z]{1,15}(?:_[a-z]{1,15}){0,4}")
+"""The usual form of a variable's name, unlike a key."""
 _SHORTEST_SECRET = 8
 """The fewest characters of a value that is masked: shorter ones, such as `none`, are words too."""
 _NOT_SECRET = re.compile(r"LANGGRAPH_.*|OTEL_.*|PYTHON.*|SSL.*|COREEVAL_.*")
@@ -234,8 +236,6 @@ def address_of_hook(variable: str, folder: Path) -> str:
 
 def _read(path: Path) -> Mapping[str, str]:
     """Return the variables in the file; empty if there is no file."""
-    from dotenv import dotenv_values
-
     try:
         if not path.is_file():
             return {}
@@ -249,8 +249,21 @@ def _read(path: Path) -> Mapping[str, str]:
         raise _unreadable(path, f"it has more than {MOST_BYTES:,} bytes")
     if any(len(line) > MOST_LINE for line in _LINE_END.split(text)):
         raise _unreadable(path, f"a line has more than {MOST_LINE:,} characters")
-    said = dotenv_values(stream=StringIO(text), interpolate=False)
-    return {name: value for name, value in said.items() if value is not None}
+    return _parse(text, path)
+
+
+def _parse(text: str, path: Path) -> Mapping[str, str]:
+    from dotenv.parser import parse_stream
+
+    values = dict[str, str]()
+    for line in parse_stream(StringIO(text)):
+        if line.key is not None and line.value is not None:
+            values[line.key] = line.value
+        elif line.key is not None or line.error:
+            said = line.original.string
+            number = line.original.line + said[: len(said) - len(said.lstrip())].count("\n")
+            raise _unreadable(path, f"line {number} is not NAME=value")
+    return values
 
 
 def _may_set(name: str, value: str) -> bool:
@@ -285,8 +298,13 @@ def _unreadable(path: Path, trouble: str) -> ConfigError:
     )
 
 
+def _show_name(name: str) -> str:
+    """Return a name, shortened if it may be a key that is written in the wrong place."""
+    return name if _NAME.fullmatch(name) else f"{ascii(name[:3])[1:-1]}…"
+
+
 def _note(path: Path, names: Iterable[str]) -> str:
-    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
+    shown = ", ".join(map(_show_name, names))
     return (
         f"{path} sets variables that a {FILE} file is not allowed to set; they are ignored: "
         f"{shown[:500]}\n  to do: if this is intended, export them in the shell "

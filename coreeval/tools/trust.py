@@ -183,7 +183,7 @@ def _read_key() -> bytes | None:
 def _write_key() -> bytes:
     path, key = _key_path(), secrets.token_hex(32).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         file.write(key)
     try:

@@ -294,6 +294,35 @@ def test_a_blank_that_ends_no_line_for_dotenv_makes_none_shorter(
         read_env_file(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("sk-secret-0123456789\n", 1),
+        ("A_KEY=x\n\n# note\n\nsk secret=1\n", 5),
+        ("A_KEY=x\nB_KEY: y\n", 2),
+        ('A_KEY="x\ny"\nB_KEY', 3),
+        ('A_KEY="x\n', 1),
+    ],
+)
+def test_a_line_without_a_value_is_named_by_its_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, line: int
+) -> None:
+    (tmp_path / ".env").write_text(content)
+    with pytest.raises(ConfigError, match=rf"file: line {line} is not NAME=value") as caught:
+        read_env_file(tmp_path)
+    assert caught.value.where == str(tmp_path / ".env") and "secret" not in str(caught.value)
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["sk-Secret-0123456789", "Qz7SECRET0123456789", "f" * 32])
+def test_a_key_in_the_place_of_a_name_is_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    read_env_file(written(tmp_path, {key: "1", "https_proxy": "http://192.0.2.1"}))
+    told = capsys.readouterr().err
+    assert f"{key[:3]}…, https_proxy" in told and key[:4] not in told
+
+
 def test_a_pipe_in_its_place_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".env")
     read_env_file(tmp_path)

@@ -1,6 +1,7 @@
 """What was agreed to in a workspace is remembered there, and counts only for who agreed."""
 
 import json
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -53,6 +54,16 @@ def test_pairs_are_remembered_once(workspace: Workspace, own_home: Path) -> None
     (key,) = own_home.rglob("trust.key")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert key.read_text() not in workspace.trust_file.read_text()
+
+
+def test_a_draft_of_the_key_that_a_killed_process_left_is_no_obstacle(
+    workspace: Workspace, own_home: Path
+) -> None:
+    left = own_home / ".config" / "coreeval" / f".trust.key.{os.getpid()}"
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
+    TrustRecord(workspace).trust_endpoints([PAIR])
+    assert load_trusted_endpoints(workspace) == {PAIR}
 
 
 def test_hooks_are_those_accepted_last(workspace: Workspace) -> None:
