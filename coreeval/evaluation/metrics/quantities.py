@@ -7,7 +7,7 @@ contradict each other.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -66,7 +66,7 @@ def _any_of(forms: Iterator[str]) -> str:
 _DIGITS: Final = (
     r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d{1,3}(?![\w.]))?"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d{1,3}(?!\w|\.\d))?"
 )
 _BEFORE: Final = _any_of(form for form in _MONEY if not form.endswith(("dollars", "s", "n")))
 _BEHIND: Final = _any_of(iter(_UNITS))
@@ -79,12 +79,21 @@ _QUANTITY: Final = re.compile(
     rf"(?:[ ]?-?(?P<unit>{_BEHIND})(?![^\W_]))?(?P<last>[ ]?\))?(?!\w)(?![.,]\d)",
     re.IGNORECASE,
 )
-_MARKUP: Final = (
+_RAISED: Final = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b"
+_LOWERED: Final = str.maketrans(f"{_RAISED}\u2212", "0123456789+--")
+_POWER_OF_TEN: Final = re.compile(
+    r"(?<=\d) ?(?:[x*\u00d7\u22c5\u00b7]|\\times|\\cdot) ?10"
+    rf"(?:\^\{{?([-+\u2212]?\d{{1,3}})\}}?(?!\d|\.\d)|([{_RAISED}]{{1,4}}))"
+)
+"""The factor of a number in scientific notation: ` \u00d7 10^3`."""
+_MARKUP: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf)\{([^{}\n]{0,200})\}"), r"\1"),
     (re.compile(r"\\(?=[%$,;!])|\\[()\[\]]|\$(?=[^$\n]{1,40}\\%\$?)|(?<=\\%)\$|\*\*|`|__"), ""),
     (re.compile(r"\{,\}"), ","),
     (GROUPING, "_"),
     (re.compile(r"[^\S\n]+"), " "),
+    (re.compile(r"\A( ?[-+\u2212]?[1-9]\d{0,2}) (\d{3})(?= ?\.? ?\Z)"), r"\1_\2"),
+    (_POWER_OF_TEN, lambda found: f"e{(found[1] or found[2]).translate(_LOWERED)}"),
 )
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
 _NO_UNITS: Final = ("in", "of", "the", "a")
