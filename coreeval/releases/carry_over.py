@@ -142,7 +142,7 @@ class CarryOver:
         """Return a sample with its released result, or the reason that now forbids it."""
         updated = self._text(self._updated, row, row.updated_sha256)
         facts = self._facts.of(sample.id)
-        excerpts = {fact.evidence_id: _excerpt(fact, self._release) for fact in facts}
+        excerpts = {fact.evidence_id: read_excerpt(fact, self._release) for fact in facts}
         evidence = [each.evidence for each in excerpts.values()]
         if not self._certain(evidence):
             return "precision"
@@ -208,7 +208,7 @@ class CarryOver:
                 "semantic": reworded,
                 "updated": updated.fields,
                 "original_label": row.original_label,
-                "facts": [_replaced_fact(fact) for fact in facts],
+                "facts": [read_replaced_fact(fact) for fact in facts],
                 "freshness": measure_freshness(evidence, self._terms.targets),
                 "kept_from": row.kept_from or self._release.manifest.version,
             }
@@ -245,7 +245,8 @@ def _outdated_reason(sample: Sample, row: SampleRow) -> Renewal | None:
     return None if is_accepted(row) else "not_accepted"
 
 
-def _excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
+def read_excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
+    """Return the evidence of a fact from provenance, which has no headlines."""
     evidence = Evidence.model_validate(
         {
             "id": fact.evidence_id,
@@ -265,7 +266,7 @@ def _excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
     return EvidenceExcerpt(evidence=evidence, snippet_sha256=fact.snippet_sha256)
 
 
-def _replaced_fact(fact: FactRow) -> ReplacedFact:
+def read_replaced_fact(fact: FactRow) -> ReplacedFact:
     """Return a fact from provenance, without its quote, which provenance does not contain."""
     before = Triple(head=fact.before_head, relation=fact.before_relation, tail=fact.before_tail)
     after = Triple(head=fact.after_head, relation=fact.after_relation, tail=fact.after_tail)

@@ -202,7 +202,7 @@ def read_sample_history(
         steps=steps,
         attempts=tuple(_group_attempts(sample, steps)),
         evidence=evidence,
-        diffs=tuple(_diff_arms(sample, result)),
+        diffs=tuple(diff_arms(sample, result)),
         answers=tuple(judge_answers(run.target_answers.about(sample_id), sample.label_text)),
         seconds=round(sum(step.seconds for step in steps), 6),
         billed_usd=_sum_billed([call for step in steps for call in step.calls]),
@@ -282,7 +282,8 @@ def _group_attempts(sample: Sample, steps: Sequence[StepHistory]) -> Iterator[At
 # -- diffs ----------------------------------------------------------------------------------------
 
 
-def _diff_arms(sample: Sample, result: Result | None) -> Iterator[ArmDiff]:
+def diff_arms(sample: Sample, result: Result | None) -> Iterator[ArmDiff]:
+    """Yield the differences between the arms that a sample has, for each field."""
     semantic, updated = (result.semantic, result.updated) if result else (None, None)
     if semantic:
         yield from _diff_fields("original", sample.fields, "semantic", semantic)

@@ -21,13 +21,19 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from coreeval.errors import CoreEvalError, UsageError
+from coreeval.releases.published_samples import (
+    PublishedSample,
+    read_published_samples,
+    refuse_changed_run,
+)
 from coreeval.releases.release import Release, read_release
 from coreeval.releases.review.review import resolve_run
 from coreeval.runs.copying import refuse_takedown
+from coreeval.runs.history import SampleHistory, redact_row
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.open import open_run_reader
 from coreeval.tools.files import draft_folder, leads_through_link, parse_json, write_json
-from coreeval.tools.stores.run_queries import ALL_SAMPLES, SampleFilter
+from coreeval.tools.stores.run_queries import ALL_SAMPLES, ListRow, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape
 from coreeval.viewer.catalog import RunCatalog
@@ -77,12 +83,21 @@ class BundlePlan:
     """Whether the bundle contains the report of the run."""
     release: str = ""
     """The name and version of the release in the bundle; empty for a run."""
+    published: Mapping[str, PublishedSample] = field(default_factory=dict)
+    """The samples of the release with a page, by id; empty for a run."""
     folders: tuple[str, ...] = ()
     """Folders of this machine that no page may name."""
 
-    def shows_texts(self, sample: str) -> bool:
-        """Return whether lists may quote a sample; a release quotes only published samples."""
-        return not self.release or sample in self.samples
+    def restrict_row(self, row: ListRow) -> ListRow:
+        """Return a row of a list, for a release with only what the release contains."""
+        if not self.release:
+            return row
+        known = self.published.get(row.sample)
+        return row.model_copy(update={"reason": known.result.reason}) if known else redact_row(row)
+
+    def restrict_history(self, history: SampleHistory) -> SampleHistory:
+        """Return a sample's history, for a release with only what the release contains."""
+        return self.published[history.sample.id].restrict(history) if self.release else history
 
     def find_file(self, address: str) -> str | None:
         """Return the file of a page, given its address on the server; None if there is none."""
@@ -127,14 +142,16 @@ def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
     """Return the pages in the bundle of a run or release.
 
     Pages of accepted samples come first. A release has only pages of the samples that it publishes,
-    and no report, because the report quotes others.
+    with only what its files contain, and no report, because the report quotes others.
 
     Args:
         place: The directory of a run, or of a release made from one.
         hide_texts: Whether the pages leave out texts.
 
     Raises:
-        UsageError: it is neither, or the pages would show texts that the release does not publish.
+        UsageError: it is neither, the pages would show texts that the release does not publish, or
+            the run has changed since the release was made.
+        ReleaseError: a file of the release is missing or damaged.
         RunStateError: the run's manifest cannot be read.
         RunCorrupt: the run's run.db is damaged or missing.
     """
@@ -143,14 +160,18 @@ def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
     if release and not hide_texts:
         _refuse_private_texts(release)
     with open_run_reader(run) as (files, manifest, store):
-        chosen = _list_published(release) if release else _choose_samples(store)
+        if release:
+            refuse_changed_run(release, store)
+        published = read_published_samples(release, MOST_SAMPLES) if release else {}
+        chosen = published if release else islice(_choose_samples(store), MOST_SAMPLES)
         return BundlePlan(
             run=run,
             key=next(iter(RunCatalog(runs=[run]).find_runs())),
-            samples={each: f"sample/{_shorten(each)}" for each in islice(chosen, MOST_SAMPLES)},
+            samples={each: f"sample/{_shorten(each)}" for each in chosen},
             total=store.total(),
             report=release is None and not hide_texts and files.report_html.exists(),
             release=f"{release.manifest.name} {release.manifest.version}" if release else "",
+            published=published,
             folders=tuple(_list_private_folders(files.root, manifest)),
         )
 
@@ -172,11 +193,6 @@ def _refuse_private_texts(release: Release) -> None:
             where=str(release.path),
             hint="add --hide-texts",
         )
-
-
-def _list_published(release: Release) -> Iterator[str]:
-    arms = (release.arm("updated"), release.arm("semantic"))
-    return iter(dict.fromkeys(row.id for row in chain.from_iterable(arms)))
 
 
 def _choose_samples(store: RunStore) -> Iterator[str]:

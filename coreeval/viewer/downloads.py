@@ -10,12 +10,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from coreeval.runs.history import build_history_document, redact_history, redact_row
+from coreeval.runs.history import build_history_document, redact_row
 from coreeval.tools.stores.run_queries import ListRow
 from coreeval.tools.text import format_sheet
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.catalog import OpenRun, find_run_path, open_requested_run
-from coreeval.viewer.rendering import read_sample_id
 from coreeval.viewer.sample_list import ListView
 from coreeval.viewer.sample_page import read_history
 
@@ -52,10 +51,9 @@ def send_file(request: Request) -> Response:
 
 def send_story(request: Request) -> Response:
     """Send the history of a sample as JSON."""
-    hide = request.app.state.hide_texts
     with open_requested_run(request) as run:
-        history = read_history(run, read_sample_id(request))
-    document = build_history_document(redact_history(history) if hide else history)
+        history = read_history(request, run)
+    document = build_history_document(history)
     name = _UNSAFE.sub("-", history.sample.id).strip("-.") or "sample"
     return Response(
         json.dumps(document, ensure_ascii=False, indent=1),

@@ -19,7 +19,7 @@ from coreeval.runs.target_answers import describe_right
 from coreeval.schema import Value
 from coreeval.tools.stores.run_correctness import ARMS, CORRECTNESS
 from coreeval.tools.stores.run_overview import Overview
-from coreeval.tools.stores.run_queries import SORTS, ListPlace, SampleFilter, SampleSort
+from coreeval.tools.stores.run_queries import SORTS, ListPlace, ListRow, SampleFilter, SampleSort
 from coreeval.viewer.catalog import OpenRun, open_requested_run
 from coreeval.viewer.rendering import render_page, wants_fragment
 
@@ -175,11 +175,12 @@ def _render_list(request: Request, place: Literal["samples", "targets"]) -> Resp
     hide, bundle = request.app.state.hide_texts, request.app.state.bundle
     view = ListView.from_query(request.query_params, hide_texts=hide)
 
-    def is_hidden(sample: str) -> bool:
-        return hide or (bundle and not bundle.shows_texts(sample))
+    def show_row(row: ListRow) -> ListRow:
+        restricted = bundle.restrict_row(row) if bundle else row
+        return redact_row(restricted) if hide else restricted
 
     with open_requested_run(request) as run:
-        listed = read_list(run, view, is_hidden) | {"place": place}
+        listed = read_list(run, view, show_row) | {"place": place}
         if wants_fragment(request):
             return render_page(request, f"{place}_list.html", **listed)
         choices = _count_choices(run.store.listing.overview())
@@ -194,7 +195,9 @@ def _render_list(request: Request, place: Literal["samples", "targets"]) -> Resp
         )
 
 
-def read_list(run: OpenRun, view: ListView, is_hidden: Callable[[str], bool]) -> dict[str, Any]:
+def read_list(
+    run: OpenRun, view: ListView, show_row: Callable[[ListRow], ListRow]
+) -> dict[str, Any]:
     """Return the samples of a view and the targets' answers, by name in the templates."""
     answers = run.store.target_answers
     found = run.store.listing.page(
@@ -209,7 +212,7 @@ def read_list(run: OpenRun, view: ListView, is_hidden: Callable[[str], bool]) ->
     return {
         "run": run,
         "view": view,
-        "rows": [redact_row(row) if is_hidden(row.sample) else row for row in found.rows],
+        "rows": [show_row(row) for row in found.rows],
         "answered": answers.by_sample([row.seq for row in found.rows]),
         "targets": answers.targets(),
         "describe_right": describe_right,

@@ -212,7 +212,7 @@ def show_sample(request: Request) -> Response:
     hide = request.app.state.hide_texts
     view = ListView.from_query(request.query_params, hide_texts=hide)
     with open_requested_run(request) as run:
-        history = read_history(run, read_sample_id(request))
+        history = read_history(request, run)
         notes = read_notes(run.manifest)
         near = run.store.listing.neighbours(
             history.sample.id, view.chosen, sort=view.sort, descending=view.descending
@@ -221,7 +221,7 @@ def show_sample(request: Request) -> Response:
         request,
         "sample.html",
         run=run,
-        history=redact_history(history) if hide else history,
+        history=history,
         near=near,
         remarks=notes.of(history.sample.id),
         notes_problem=notes.problem,
@@ -238,12 +238,19 @@ def _build_list_url(key: str, view: ListView, near: Neighbours) -> str:
     return build_run_url(key, "samples") + (f"?{query}" if query else "")
 
 
-def read_history(run: OpenRun, sample_id: str) -> SampleHistory:
-    """Return the history of a sample of an open run.
+def read_history(request: Request, run: OpenRun) -> SampleHistory:
+    """Return what may be shown of a sample's history: the sample in the address, of an open run.
 
     Raises:
         HTTPException: 404, the run has no such sample.
     """
+    history, bundle = _read_whole_history(run, read_sample_id(request)), request.app.state.bundle
+    if bundle:
+        history = bundle.restrict_history(history)
+    return redact_history(history) if request.app.state.hide_texts else history
+
+
+def _read_whole_history(run: OpenRun, sample_id: str) -> SampleHistory:
     with open_run_calls(run.manifest) as calls:
         try:
             return read_sample_history(run.store, calls, sample_id, prompts=run.manifest.prompts)

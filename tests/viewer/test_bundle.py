@@ -1,5 +1,6 @@
 """The pages of a run or release as files."""
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -8,18 +9,21 @@ import pytest
 from httpx2 import AsyncClient
 
 from coreeval.errors import RunStateError, UsageError
-from coreeval.releases.review.review import Choice, record_choices
+from coreeval.releases.release import read_release
+from coreeval.releases.review.review import Choice, record_choices, resolve_run
 from coreeval.runs.manifest import read_manifest
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.workspace import Workspace
 from coreeval.viewer import bundle
 from tests.cli.conftest import shell  # noqa: F401 - a fixture
 from tests.cli.kit import Shell
-from tests.releases.kit import Made, make_run
-from tests.releases.people import sample_id
+from tests.releases.kit import NOW, SNIPPET, Made, make_run
+from tests.releases.people import rewrite, sample_id
 from tests.releases.test_release import FREE
 from tests.viewer.kit import Finished, write_bundle_of
 
-KEPT, REJECTED, FAILED = sample_id(0), sample_id(1), sample_id(3)
+KEPT, REJECTED, LATER, FAILED = map(sample_id, range(4))
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +35,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return made
 
 
-def release(made: Made) -> Path:
+def release(made: Made, *, takedown: Path | None = None) -> Path:
     """Release a run that stands in its workspace, and return the folder."""
     there = made.folder / ".coreeval" / "runs" / read_manifest(made.files.manifest).run
     shutil.copytree(made.files.root, there)
-    return made.release("1").path
+    return made.release("1", takedown=takedown).path
 
 
 def read_all(folder: Path) -> str:
@@ -155,6 +159,51 @@ def test_the_bundle_of_a_release_shows_only_what_it_publishes(made: Made, tmp_pa
     assert "old tweet number 1" not in said
     assert "old tweet number 3" not in said
     assert len(list(folder.glob("sample/*.html"))) == len(plan.samples)
+
+
+def test_the_bundle_of_a_release_shows_neither_withheld_texts_nor_steps(tmp_path: Path) -> None:
+    made = make_run(tmp_path, dataset=FREE)
+    store = RunStore.open(made.files.store, now=lambda: NOW)
+    detail = {"composed": {"text": "a draft about Bo Li"}}
+    for each in (LATER, FAILED, KEPT):
+        store.history.record(StepRecord(sample_id=each, attempt=1, node="compose", detail=detail,
+                                        started_at=NOW.isoformat(), seconds=1.0))  # fmt: skip
+    store.close()
+    changes = {
+        "reason": "facts_supported: no news says 'Bo Li'",
+        "semantic_status": "reworded",
+        "semantic": {"text": "reworded 3"},
+        "updated": {"text": "a rejected text"},
+    }
+    asyncio.run(rewrite(made, 3, **changes))
+    listed = tmp_path / "takedown.txt"
+    listed.write_text("Ada Roe opened\n")
+    place = release(made, takedown=listed)
+    withheld = [row.id for row in read_release(place).samples() if row.withheld]
+    assert KEPT in withheld and LATER not in withheld
+    said = read_all(write_bundle_of(place, tmp_path / "pages"))
+    assert "new tweet number 2" in said and "The river rose again." in said
+    assert "reworded 3" in said  # the semantic arm has it
+    for hidden in (SNIPPET, "Ada Roe opened it", "reworded 0", "Bo Li", "rejected text"):
+        assert hidden not in said
+    assert not {*withheld} & {*bundle.plan_bundle(place).samples}
+    hidden_texts = read_all(write_bundle_of(place, tmp_path / "hidden", hide_texts=True))
+    assert "new tweet number 2" not in hidden_texts
+
+
+def test_the_bundle_of_a_release_is_refused_if_its_run_has_other_texts_now(tmp_path: Path) -> None:
+    made = make_run(tmp_path, dataset=FREE)
+    place = release(made)
+    run = resolve_run(place)
+    shutil.rmtree(made.files.root)
+    run.rename(made.files.root)
+    asyncio.run(rewrite(made, 2, updated={"text": "written after a takedown"}))
+    shutil.copytree(made.files.root, run)
+    said = f"has changed since this release was made: 1 sample differs, the first is {LATER!r}"
+    with pytest.raises(UsageError, match=said):
+        bundle.plan_bundle(place)
+    with pytest.raises(UsageError, match=said):
+        bundle.plan_bundle(place, hide_texts=True)
 
 
 def test_texts_that_a_release_leaves_out_are_shown_in_no_bundle(tmp_path: Path) -> None:
