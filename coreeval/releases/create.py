@@ -17,6 +17,9 @@ from coreeval.agents.kinds import item_kind
 from coreeval.agents.safety import Takedown
 from coreeval.config import ModelsConfig
 from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
+from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
+from coreeval.evaluation.annotation.rating_scores import score_part
+from coreeval.evaluation.annotation.rating_study import RatedArm
 from coreeval.evaluation.annotation.ratings import Annotation
 from coreeval.evaluation.report.report_file import read_report
 from coreeval.releases.comparable import release_comparable
@@ -110,17 +113,59 @@ def _find_by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:
             yield ended.sample.id
 
 
-def publish_ratings(files: RunFiles, run: Manifest) -> PublishedRatings | None:
-    """Return the part of a run's ratings to publish: no names, texts or single ratings.
+def publish_ratings(
+    made_of: ReleaseSources, store: RunStore, samples: Iterator[SampleRow]
+) -> PublishedRatings | None:
+    """Return the results of a run's ratings of published texts; None if none of these was rated.
+
+    They have no names, texts or single ratings.
+
+    Args:
+        made_of: The run, with its task.
+        store: The run's store.
+        samples: The release's table of samples.
 
     Raises:
         ReleaseError: the run's annotation.json is damaged, or belongs to another run.
     """
-    found = read_ratings(files, run)
+    whole = read_ratings(made_of.files, made_of.run)
+    if whole is None:
+        return None
+    texts = _find_rated_texts(whole, store, samples)
+    omitted = whole.items - len(texts)
+    found = score_part(whole, texts, STUDIES[made_of.task.kind]) if omitted else whole
     if found is None:
         return None
-    shared = found.model_dump(include=PublishedRatings.model_fields.keys() - {"raters"})
-    return PublishedRatings.model_validate(shared | {"raters": len(found.raters)})
+    shared = found.model_dump(include=PublishedRatings.model_fields.keys() - {"raters", "omitted"})
+    counts = {"raters": len(found.raters), "omitted": omitted}
+    return PublishedRatings.model_validate(shared | counts)
+
+
+def _find_rated_texts(
+    whole: Annotation, store: RunStore, samples: Iterator[SampleRow]
+) -> dict[str, RatedText]:
+    """Return the rated texts that a release contains unchanged, by item."""
+    rated = {each.sample for each in whole.ratings}
+    rows = {row.id: row for row in samples if row.id in rated}
+    found = dict[str, RatedText]()
+    for each in whole.ratings:
+        row = rows.get(each.sample)
+        if row is None or each.text_sha256 != _digests_by_arm(row)[each.arm]:
+            continue
+        sample, result = store.sample(each.sample), store.result(each.sample)
+        assert result is not None
+        arms = {"original": sample.fields, "semantic": result.semantic, "updated": result.updated}
+        found[each.item] = RatedText(arms[each.arm] or {}, each.label)
+    return found
+
+
+def _digests_by_arm(row: SampleRow) -> Mapping[RatedArm, str | None]:
+    """Return the digests of a sample's own texts in a release, without substitutes."""
+    return {
+        "original": None if row.semantic_status == "policy" else row.original_sha256,
+        "semantic": row.semantic_sha256,
+        "updated": row.updated_sha256 if is_accepted(row) else None,
+    }
 
 
 def read_ratings(files: RunFiles, run: Manifest) -> Annotation | None:
@@ -166,7 +211,10 @@ def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> 
         quality = measure_quality(
             store, made_of.task, withheld=withheld, followed=_followed_quality(made_of)
         )
-    found = _Measurements(arms, quality, review.state(required=how.require_review), withheld)
+        table = draft / "samples" / shard_name(made_of.split)
+        ratings = publish_ratings(made_of, store, read_samples(table))
+    state = review.state(required=how.require_review)
+    found = _Measurements(arms, quality, state, withheld, ratings)
     manifest = _manifest(made_of, how, draft, found)
     private = {"schedule", "telemetry"}
     config = strip_paths(made_of.config.model_dump(mode="json", exclude=private), made_of.base)
@@ -230,6 +278,7 @@ class _Measurements:
     quality: Quality
     review: ReviewState
     withheld: Mapping[str, Withheld]
+    ratings: PublishedRatings | None
 
 
 def _manifest(
@@ -253,7 +302,7 @@ def _manifest(
         "snippets": how.snippets,
         "still_stale": _still_stale(made_of, read_samples(draft / "samples" / shard)),
         "review": found.review,
-        "annotation": publish_ratings(made_of.files, run),
+        "annotation": found.ratings,
         "on_reject": made_of.on_reject,
         "licence": made_of.licence,
         "sources": count_sources(

@@ -58,7 +58,7 @@ def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
 
 {format_quantity(said.raters, "person", "people")} rated {said.items} texts from all arms, in random
 order and without knowing the arm of a text. Means have 95 % intervals. The study
-{escape(said.study)} was scored on {said.scored_at[:10]}.
+{escape(said.study)} was scored on {said.scored_at[:10]}.{_omitted(said.omitted)}
 
 {escape(said.scale)}
 
@@ -66,6 +66,13 @@ order and without knowing the arm of a text. Means have 95 % intervals. The stud
 
 {agreement}"""
     yield f"{told}\n\n{notes}" if notes else told
+
+
+def _omitted(texts: int) -> str:
+    if not texts:
+        return ""
+    told = "1 other rated text is" if texts == 1 else f"{texts} other rated texts are"
+    return f" {told} not in this release\nand not counted."
 
 
 _ARMS: Final[tuple[RatedArm, ...]] = ("original", "semantic", "updated")

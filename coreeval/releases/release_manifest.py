@@ -84,12 +84,14 @@ class TakedownState(Value):
 
 
 class PublishedRatings(Value):
-    """Human ratings of the run's texts, blind to their arm (docs/annotation.md)."""
+    """Human ratings of the release's texts, blind to their arm (docs/annotation.md)."""
 
     study: str
     scored_at: str
     scale: str
     items: int
+    omitted: int = 0
+    """The number of rated texts that the release does not contain; their ratings do not count."""
     raters: int
     criteria: tuple[CriterionResult, ...]
 

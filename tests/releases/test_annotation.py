@@ -205,6 +205,33 @@ def test_ratings_are_kept_with_the_run_and_reach_its_release(rated: Made, tmp_pa
     assert verify(release.path).ok
 
 
+def test_a_release_counts_only_ratings_of_texts_that_it_contains(
+    rated: Made, tmp_path: Path
+) -> None:
+    made = export_sheets(rated.files.root, tmp_path / "out", raters=2)
+    updated = [each.sample for each in made.key.items if each.arm == "updated"]
+    fill(tmp_path / "out")
+    score_sheets(rated.files.root, [tmp_path / "out"], now=lambda: NOW)
+    whole = rated.release("1").manifest.annotation
+    assert whole and (whole.items, whole.omitted) == (5, 0)
+    no = Choice(sample=updated[0], verdict="rejected")
+    record_choices(rated.files.root, [no], by="Ada")
+    release = rated.release("2")
+    part = release.manifest.annotation
+    assert part and (part.items, part.omitted, part.raters) == (4, 1, 2)
+    assert {arm: score.n for arm, score in part.criteria[0].arms.items()} == {
+        "original": 2, "semantic": 1, "updated": 1
+    }  # fmt: skip
+    assert part.criteria[0].arms["original"] == whole.criteria[0].arms["original"]
+    card = " ".join((release.path / "README.md").read_text().split())
+    assert "rated 4 texts" in card
+    assert "1 other rated text is not in this release and not counted." in card
+    asyncio.run(accept_all(rated, "yet another {}"))
+    changed = rated.release("3").manifest.annotation
+    assert changed and (changed.items, changed.omitted) == (3, 2)
+    assert "updated" not in changed.criteria[0].arms
+
+
 def test_a_release_without_ratings_says_nothing_of_them(rated: Made) -> None:
     release = rated.release()
     assert release.manifest.annotation is None

@@ -18,7 +18,13 @@ from coreeval.evaluation.annotation.compared_ratings import (
     compare_ratings,
     list_given,
 )
-from coreeval.evaluation.annotation.criteria import LABEL_STUDY, Criterion, Level, StudyDesign
+from coreeval.evaluation.annotation.criteria import (
+    LABEL_STUDY,
+    Criterion,
+    Level,
+    RatedText,
+    StudyDesign,
+)
 from coreeval.evaluation.annotation.rating_study import RATED_ARMS, KeyItem, StudyKey
 from coreeval.evaluation.annotation.ratings import (
     Annotation,
@@ -29,10 +35,13 @@ from coreeval.evaluation.annotation.ratings import (
     RatingCollection,
     RatingDifference,
     Reliability,
+    SheetRow,
+    collect_ratings,
 )
 from coreeval.evaluation.label_scores import expand_interval
 from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
 from coreeval.evaluation.statistics import Array, bootstrap_sums, wilson_interval
+from coreeval.tools.text import join_fields
 
 Statistic = Callable[[Array], Array]
 """A function from sums of shape (draws, columns) to one value per draw; nan if undefined."""
@@ -209,6 +218,54 @@ def score_ratings(
     )
 
 
+def score_part(
+    found: Annotation, texts: Mapping[str, RatedText], design: StudyDesign
+) -> Annotation | None:
+    """Return the results of only some of the rated texts, by item; None if none of them is rated.
+
+    Args:
+        found: The results of the whole study.
+        texts: The texts to keep.
+        design: The questions to the raters.
+    """
+    kept = [each for each in found.ratings if each.item in texts]
+    collected = collect_ratings(
+        chain.from_iterable(map(_list_rows, kept)),
+        [each.item for each in kept],
+        design=design,
+        texts=texts,
+    )
+    if not collected.raters:
+        return None
+    key = StudyKey(
+        study=found.study,
+        made_of=found.made_of,
+        seed=found.seed,
+        asked=len(kept),
+        raters=collected.raters,
+        scale=found.scale,
+        items=tuple(KeyItem(**each.model_dump(exclude={"ratings"})) for each in kept),
+    )
+    return score_ratings(
+        collected,
+        key,
+        {item: join_fields(text.fields) for item, text in texts.items()},
+        run=found.run,
+        at=found.scored_at,
+        design=design,
+        draws=found.draws,
+    )
+
+
+def _list_rows(one: ItemRatings) -> Iterator[SheetRow]:
+    raters = dict.fromkeys(chain.from_iterable(one.ratings.values()))
+    for rater in raters:
+        cells: dict[str, str] = {
+            name: str(by[rater]) for name, by in one.ratings.items() if rater in by
+        }
+        yield SheetRow(where="", item=one.item, rater=rater, cells=cells)
+
+
 def _score_rater(name: str, collected: RatingCollection) -> Rater:
     given = {
         criterion: [by[name] for by in items.values() if name in by]
@@ -222,7 +279,7 @@ def _score_rater(name: str, collected: RatingCollection) -> Rater:
 
 def _make_item_ratings(one: KeyItem, collected: RatingCollection) -> ItemRatings:
     ratings = {name: list_given(name, one.item, collected) for name in collected.ratings}
-    shown = one.model_dump(include={"item", "sample", "arm", "label"})
+    shown = one.model_dump(include={"item", "sample", "arm", "label", "text_sha256"})
     return ItemRatings(**shown, ratings=ratings)
 
 

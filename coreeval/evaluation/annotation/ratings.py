@@ -294,6 +294,8 @@ class ItemRatings(Value):
     sample: str
     arm: RatedArm
     label: str
+    text_sha256: str
+    """The sha256 of the sample's texts in this arm, as in releases."""
     ratings: dict[CriterionName, dict[str, int | str]]
     """The ratings by criterion, then by rater; a letter or an answer as given."""
 

@@ -11,7 +11,7 @@ import pytest
 from openpyxl import load_workbook
 
 from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
-from coreeval.evaluation.annotation.rating_scores import score_ratings
+from coreeval.evaluation.annotation.rating_scores import score_part, score_ratings
 from coreeval.evaluation.annotation.rating_study import (
     KeyItem,
     RatedArm,
@@ -101,6 +101,18 @@ def scored(kind: TaskKind, texts: Sequence[RatedText], given: Mapping[str, str])
     found = collect_ratings(rows, items, design=design, texts=known)
     shown = {item: text.fields["question"] for item, text in known.items()}
     return score_ratings(found, key, shown, run="weekly/1", at="", design=design, draws=20)
+
+
+def test_the_ratings_of_some_texts_are_scored_as_if_only_these_had_been_rated() -> None:
+    whole = scored("choice", [CHOICE] * 4, {"ann": "B|b|(A)|C", "bob": "B.|none|A|B"})
+    items = [each.item for each in whole.ratings]
+    design = STUDIES["choice"]
+    every = score_part(whole, dict.fromkeys(items, CHOICE), design)
+    assert every and every.criteria == whole.criteria and every.ratings == whole.ratings
+    some = score_part(whole, dict.fromkeys(items[:2], CHOICE), design)
+    alone = scored("choice", [CHOICE] * 2, {"ann": "B|b", "bob": "B.|none"})
+    assert some and (some.items, some.criteria) == (2, alone.criteria)
+    assert score_part(whole, {}, design) is None
 
 
 def test_letters_are_right_or_not_and_agree_as_letters() -> None:
