@@ -442,9 +442,8 @@ def _refuse_empty(draft: Release, run: Path) -> None:
     """
     if any(map(is_accepted, draft.samples())):
         return
-    counts, withheld = draft.manifest.counts, draft.manifest.takedown.withheld
-    withheld += draft.manifest.review.rejected
-    left_out = f", but {withheld} of these are withheld" if counts["accepted"] else ""
+    counts = draft.manifest.counts
+    left_out = ", but all of these are withheld" if counts["accepted"] else ""
     raise GateNotMet(
         f"the release would contain no new text: {counts['accepted']} of {counts['total']} "
         f"samples are accepted{left_out}",

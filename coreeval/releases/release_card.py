@@ -245,7 +245,8 @@ def _cost(manifest: ReleaseManifest) -> Iterator[str]:
 
 
 def _limits(manifest: ReleaseManifest) -> str:
-    listed, rejected = manifest.takedown.withheld, manifest.review.rejected
+    listed = manifest.takedown.withheld
+    rejected = manifest.counts["accepted"] - manifest.published - listed
     return f"""## Limits
 
 - A new fact is only as true as the news that it rests on. Nobody has checked that the news is true.

@@ -1,5 +1,6 @@
 """release.json: the description and origin of a release, and the digest of each of its files."""
 
+from fractions import Fraction
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -171,10 +172,21 @@ class ReleaseManifest(Value):
     files: dict[InsidePath, FileDigest]
     """Every file except release.json and release.sha256, by its path in the release."""
 
+    @property
+    def published(self) -> int:
+        """The accepted samples in the updated arm; withheld samples and substitutes do not count.
+
+        `review.rejected` also counts samples that were never accepted, and samples that are on the
+        takedown list too. So this number is no difference of the others.
+        """
+        return round(Fraction(self.quality.acceptance.estimate or 0) * self.counts["total"])
+
     @model_validator(mode="after")
-    def _check_still_stale(self) -> Self:
-        if (self.still_stale or 0) > self.counts["accepted"]:
-            raise ValueError("still_stale: more samples than were accepted")
+    def _check_published(self) -> Self:
+        if not 0 <= (self.quality.acceptance.estimate or 0) <= 1:
+            raise ValueError("quality.acceptance: it is no share")
+        if (self.still_stale or 0) > self.published:
+            raise ValueError("still_stale: more samples than were accepted and published")
         return self
 
 

@@ -308,6 +308,20 @@ def test_a_rejected_sample_is_in_no_arm_of_the_next_release(made: Made) -> None:
     assert "Ada Roe opened it" not in (after.path / "README.md").read_text()
 
 
+def test_a_release_counts_the_accepted_samples_that_are_withheld_once(made: Made) -> None:
+    """One is rejected and listed, one only listed; the third was never accepted."""
+    decide(made, 1, "rejected")
+    decide(made, 4, "rejected")
+    listed = made.folder / "list.txt"
+    listed.write_text(f"{1:016x}\n")
+    manifest = made.release("1", takedown=listed).manifest
+    said = (made.shelf / "1" / "README.md").read_text("utf-8")
+    withheld = manifest.takedown.withheld
+    assert (manifest.counts["accepted"], manifest.review.rejected, withheld) == (3, 2, 2)
+    assert manifest.published == 1
+    assert "Accepted samples excluded: 2 by the takedown list, 0 by a person." in said
+
+
 def test_a_release_leads_to_the_run_that_it_was_made_of(made: Made) -> None:
     release = made.release("1")
     with pytest.raises(UsageError, match="is not in its workspace"):

@@ -63,7 +63,7 @@ def test_accepted_samples_that_are_left_out_do_not_count(tmp_path: Path) -> None
     listed.write_text(f"{0:016x}\n{1:016x}\n")
     with pytest.raises(
         GateNotMet,
-        match="3 of 6 samples are accepted, but 3 of these are withheld",
+        match="3 of 6 samples are accepted, but all of these are withheld",
     ):
         made.release("1", takedown=listed)
 

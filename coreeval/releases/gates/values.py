@@ -203,17 +203,16 @@ def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
 
 
 def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
-    """Return the share of accepted samples whose renewal found no recent enough news."""
+    """Return the share of published samples whose renewal found no recent enough news."""
     manifest = subject.manifest
     if manifest.still_stale is None:
         hint = "remove this gate, or refresh with --from RELEASE --stale-after AGE"
         return MissingValue(
             "the run is not based on a release, so there was nothing to renew", hint
         )
-    accepted = manifest.counts["accepted"] - manifest.takedown.withheld - manifest.review.rejected
-    if accepted < 1:
+    if not manifest.published:
         return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
-    return [GateValue(score_proportion(manifest.still_stale, accepted))]
+    return [GateValue(score_proportion(manifest.still_stale, manifest.published))]
 
 
 def _cost(subject: GateSubject, _: Limit) -> list[GateValue] | MissingValue:

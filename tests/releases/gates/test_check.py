@@ -24,6 +24,7 @@ from coreeval.releases.gates.check import (
 from coreeval.releases.gates.limits import Gates, GatesFile, load_default_gates
 from coreeval.releases.gates.values import NUMBERS, GateSubject
 from coreeval.releases.release import Release
+from coreeval.releases.release_manifest import ReviewState
 from coreeval.runs.manifest import Cost
 from coreeval.runs.quality import Findings, LabelNoise, Overlap, TargetFindings, read_findings
 from coreeval.tools.cutoffs import TargetFreshness
@@ -96,6 +97,25 @@ def test_without_a_release_before_it_nothing_can_be_stale() -> None:
     assert "is not based on a release" in only.reason
 
 
+def test_rejected_samples_that_were_never_accepted_make_no_share_of_stale_ones_larger() -> None:
+    for rejected in (50, 60):
+        only = found("still_stale", {"max": 0.2}, review=ReviewState(rejected=rejected))
+        assert only.score and (only.score.estimate, only.score.n) == (pytest.approx(0.2), 60)
+
+
+@pytest.mark.parametrize(
+    ("share", "stale", "message"),
+    [(0.1, 11, "still_stale: more samples"), (1e400, 1, "it is no share")],
+)
+def test_a_manifest_with_more_stale_samples_than_published_ones_is_refused(
+    share: float, stale: int, message: str
+) -> None:
+    acceptance = QUALITY.acceptance.model_copy(update={"estimate": share})
+    quality = QUALITY.model_copy(update={"acceptance": acceptance})
+    with pytest.raises(ValueError, match=message):
+        manifest(quality=quality, still_stale=stale)
+
+
 def test_between_two_limits() -> None:
     assert found("acceptance", {"min": 0.5, "max": 0.7}).status == "met"
     above = found("acceptance", {"min": 0.1, "max": 0.5})
@@ -146,7 +166,7 @@ def without(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of a 
 NOTHING = Score(estimate=None, ci_low=None, ci_high=None, n=0)
 ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("label_noise", without(label_noise=LabelNoise()), "no blind judge"),
-    ("acceptance", without(acceptance=NOTHING), "no samples"),
+    ("acceptance", without(acceptance=NOTHING) | {"still_stale": 0}, "no samples"),
     ("label_acceptance", without(by_label=()), "no sample has a label"),
     ("balance_shift", without(balance_shift=None), "updated arm is empty"),
     ("overlap", without(overlap=None), "before overlap was measured"),
@@ -157,6 +177,7 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("overlap", without(overlap=Overlap(size=5, share=None, grams=0, texts=0)), "arm is empty"),
     ("evidence", without(evidence=NOTHING), "no samples"),
+    ("still_stale", without(acceptance=NOTHING) | {"still_stale": 0}, "arm is empty"),
     ("after_cutoff", {"after_cutoff": ()}, "no target has a known cutoff"),
     ("after_cutoff", {"after_cutoff": (TargetFreshness(target="a", unknown=9),)}, "no target has"),
     ("cost_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
