@@ -11,7 +11,12 @@ from coreeval.api.tables import Result, Row, Table, parse_columns
 from coreeval.errors import UsageError
 from coreeval.releases.review import Review, load_review
 from coreeval.releases.review.decisions import REASONS, ReviewEntry
-from coreeval.releases.review.output import read_sheet, write_review_page, write_sheet
+from coreeval.releases.review.output import (
+    read_sheet,
+    refuse_unrecorded,
+    write_review_page,
+    write_sheet,
+)
 from coreeval.releases.review.review import Choice, ChoiceResult, record_choices, resolve_run
 from coreeval.runs.copying import refuse_takedown
 from coreeval.tools.formatting import format_quantity
@@ -108,24 +113,25 @@ def review(
         note: A remark on the decisions.
         only: List only samples that are listed for no reasons other than these.
         decided: Whether to list samples that already have a decision, too.
-        csv: Write the list to this sheet, which can be filled in.
+        csv: Write the list to this sheet, which can be filled in; a sheet with decisions or notes
+            that are not recorded is not replaced.
         html: Write the list to this HTML page.
 
     Raises:
         RunStateError: there is no such run, it has not ended, or a takedown has changed it while
             the list for a sheet or page was made.
-        UsageError: a reason, a sample or a sheet is not valid, `by` is missing, or `by` or `note`
-            is given without a decision.
+        UsageError: a reason, a sample or a sheet is not valid, `by` is missing, `by` or `note` is
+            given without a decision, or `csv` is a sheet with decisions that are not recorded.
     """
     run, chosen = resolve_run(find_side(source)), _Filter(frozenset(only), decided)
-    for reason in only:
-        if reason not in REASONS:
-            raise UsageError(f"{reason!r} is not a reason", where="--only", hint=", ".join(REASONS))
+    _check_reasons(only)
     sheet = None if from_csv is None else Path(from_csv)
-    recorded = None
+    filled, recorded = read_sheet(sheet) if sheet else [], None
+    if csv is not None:
+        refuse_unrecorded(Path(csv), run, filled)
     if approve or reject or rest or sheet:
         named = [
-            *(read_sheet(sheet) if sheet else ()),
+            *filled,
             *(Choice(sample=key, verdict="approved") for key in approve),
             *(Choice(sample=key, verdict="rejected") for key in reject),
         ]
@@ -153,6 +159,12 @@ def review(
     if result.html:
         write_review_page(result.html, found, result.samples)
     return result
+
+
+def _check_reasons(only: Sequence[str]) -> None:
+    for reason in only:
+        if reason not in REASONS:
+            raise UsageError(f"{reason!r} is not a reason", where="--only", hint=", ".join(REASONS))
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,32 @@ def test_a_sheet_there_and_back(shell: Shell, run: Made) -> None:
     assert (decision["verdict"], decision["by"], decision["note"]) == ("rejected", "Ada", "no")
 
 
+def test_a_filled_in_sheet_is_replaced_only_after_its_decisions_are_recorded(
+    shell: Shell, run: Made
+) -> None:
+    again = ("review", "run", "--csv", "list.csv")
+    assert (shell(*again).code, shell(*again).code) == (0, 0)  # nothing is filled in yet
+    sheet = shell.folder / "list.csv"
+    empty = sheet.read_text("utf-8-sig")
+    for filled in ('"aprove",""', '"","ask Ben"', '"reject","ask Ben"'):
+        sheet.write_text(empty.replace(f'"{SECOND}","",""', f'"{SECOND}",{filled}'))
+        before = sheet.read_bytes()
+        for other in ((), ("--by", "Ada", "--approve", FIRST)):
+            said = shell(*again, *other, "--json")
+            assert (said.code, said.error["kind"]) == (2, "usage")
+            assert "a decision or a note that is not recorded" in said.error["message"]
+            assert "list.csv, line " in said.error["where"]
+        assert sheet.read_bytes() == before
+        assert shell("review", "run", "--json").document["pending"] == 2
+    assert shell(*again, "--from-csv", "list.csv", "--by", "Ada").code == 0
+    assert SECOND not in sheet.read_text("utf-8-sig")
+    sheet.write_bytes(before)
+    shell("review", "run", "--by", "Ben", "--approve", SECOND)
+    assert shell(*again).code == 0  # the decision was recorded, and is overridden
+    sheet.write_text("text,label\nx,joy\n")
+    assert "this file exists, and the sheet cannot be read" in shell(*again).err
+
+
 async def test_a_long_list_is_shown_a_page_at_a_time(shell: Shell, run: Made) -> None:
     for number in range(6):
         changes = {"outcome": "accepted", "updated": {"text": f"@person{number} came"}}

@@ -56,12 +56,19 @@ class DecisionLog:
         Raises:
             RunCorrupt: a line is not a decision.
         """
+        return {decision.about: decision for decision in self.every()}
+
+    def every(self) -> Sequence[Decision]:
+        """Return all decisions, those that a later one overrides too.
+
+        Raises:
+            RunCorrupt: a line is not a decision.
+        """
         try:
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
-            return {}
-        decisions = (self._parse(n, line) for n, line in enumerate(lines, start=1) if line)
-        return {decision.about: decision for decision in decisions}
+            return ()
+        return [self._parse(n, line) for n, line in enumerate(lines, start=1) if line]
 
     def append(self, decisions: Sequence[Decision]) -> None:
         """Add all of the decisions or none; on return they survive a power failure.

@@ -4,14 +4,15 @@ The page has no scripts, fetches nothing, and escapes everything in it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.errors import UsageError
 from coreeval.releases.review.decisions import PersonMention, ReviewEntry, Verdict
 from coreeval.releases.review.persons import SHORTEST_NAME
-from coreeval.releases.review.review import Choice, Review
+from coreeval.releases.review.review import Choice, Review, open_log
+from coreeval.runs.manifest import read_manifest
 from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.files import write_text
 from coreeval.tools.pages import open_templates
@@ -22,7 +23,7 @@ from coreeval.tools.text import (
     join_fields,
     unescape_formula,
 )
-from coreeval.tools.workspace import command
+from coreeval.tools.workspace import RunFiles, command
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -112,27 +113,83 @@ def _sheet_cells(each: ReviewEntry) -> Sequence[str]:
     )
 
 
+def refuse_unrecorded(path: Path, run: Path, sheet: Iterable[Choice]) -> None:
+    """Refuse to replace a sheet that a person has filled in before its decisions are recorded.
+
+    Args:
+        path: The file to write, which may be such a sheet.
+        run: The run's directory.
+        sheet: The choices that are about to be recorded.
+
+    Raises:
+        UsageError: it has a decision or a note that was never recorded, is not a sheet, or is a
+            folder.
+        RunCorrupt: the log of decisions is damaged.
+    """
+    if path.is_dir():
+        raise UsageError("this is a folder, not a file", where=str(path), hint="name a file")
+    if not path.is_file() or not path.stat().st_size:
+        return
+    recorded = [*open_log(read_manifest(RunFiles(run).manifest)).every(), *sheet]
+    verdicts = {(each.sample, each.digest, each.verdict) for each in recorded}
+    notes = {(each.sample, each.digest, each.note) for each in recorded}
+    try:
+        rows = list(_iter_rows(path))
+    except UsageError as error:
+        raise UsageError(
+            f"this file exists, and {error.message}",
+            where=error.where,
+            hint="choose another file for the list",
+        ) from None
+    for where, said in rows:
+        about, decision = (said["id"], said["text_sha256"].strip()), _find_decision(said)
+        verdict = _VERDICT_WORDS.get(decision)
+        if (decision and (*about, verdict) not in verdicts) or (
+            said["note"].strip() and (*about, said["note"]) not in notes
+        ):
+            raise UsageError(
+                "this sheet has a decision or a note that is not recorded",
+                where=where,
+                hint="record the decisions first (--from-csv FILE --by NAME), or choose another "
+                "file; a note is recorded together with a decision",
+            )
+
+
 def read_sheet(path: Path) -> list[Choice]:
     """Return the decisions in a sheet; rows without a decision are skipped.
 
     Raises:
         UsageError: the sheet cannot be read, or a line has an invalid decision.
     """
-    rows = iter_sheet_rows(path)
-    _, header = next(rows, (1, []))
-    places = find_columns(path, header, _READ_COLUMNS)
-    choices = (_read_choice(path, line, cells, places) for line, cells in rows if any(cells))
+    choices = (_read_choice(where, said) for where, said in _iter_rows(path))
     return [choice for choice in choices if choice]
 
 
-def _read_choice(
-    path: Path, line: int, cells: Sequence[str], places: dict[str, int]
-) -> Choice | None:
-    where = f"{path}, line {line}"
-    if len(cells) <= max(places.values()):
-        raise UsageError("a row is incomplete", where=where, hint="write the sheet again")
-    said = {name: unescape_formula(cells[place]) for name, place in places.items()}
-    decision = said["decision"].strip().casefold()
+def _iter_rows(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the place of each row, and its cells in the columns that are read.
+
+    Raises:
+        UsageError: the sheet cannot be read, or a row is incomplete.
+    """
+    rows = iter_sheet_rows(path)
+    _, header = next(rows, (1, []))
+    places = find_columns(path, header, _READ_COLUMNS)
+    for line, cells in rows:
+        where = f"{path}, line {line}"
+        if any(cells) and len(cells) <= max(places.values()):
+            raise UsageError(
+                "a row is incomplete", where=where, hint="write the sheet again, to another file"
+            )
+        if any(cells):
+            yield where, {name: unescape_formula(cells[place]) for name, place in places.items()}
+
+
+def _find_decision(said: Mapping[str, str]) -> str:
+    return said["decision"].strip().casefold()
+
+
+def _read_choice(where: str, said: Mapping[str, str]) -> Choice | None:
+    decision = _find_decision(said)
     if not decision:
         return None
     if decision not in _VERDICT_WORDS:

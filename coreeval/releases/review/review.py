@@ -256,7 +256,7 @@ def _check_choice(choice: Choice, texts: Mapping[str, str], run: Path) -> None:
         raise UsageError(
             f"the text of {choice.sample!r} has changed since the decision",
             where=choice.where,
-            hint="write the sheet again, and review the new text",
+            hint="write the sheet again, to another file, and review the new text",
         )
 
 
