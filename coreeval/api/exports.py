@@ -56,7 +56,7 @@ def export(source: SideLike, *, to: ExportFormat | str, out: Path | str) -> Expo
         source: A finished run or a release: a directory, a run's id or name, `latest`, or a `Run`
             or `Release`.
         to: The format: hf, lm-eval, inspect, junit, csv, spreadsheet or jsonl.
-        out: A new or empty folder, which appears only when the export is complete.
+        out: A new or empty folder; its files appear only when the export is complete.
 
     Raises:
         UsageError: there is no such format, `out` is not empty, or a required package is missing.

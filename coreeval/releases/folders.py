@@ -1,10 +1,12 @@
 """The folders of releases and exports, and the names that are allowed in a release.
 
-A folder appears complete under its name, or not at all. Releases can come from strangers: a name
+A folder appears complete under its name, or not at all; an empty folder that exists keeps its
+rights and receives all files at the end. Releases can come from strangers: a name
 such as `../../.ssh/id_rsa` in release.json, or a link in the folder, must not make us read, hash,
 copy or publish a file of the reader's.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,8 +15,10 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints
 
 from coreeval.errors import ReleaseError, RunError, RunLocked, UsageError
-from coreeval.tools.files import draft_folder, flush, flush_tree, hold_lock
+from coreeval.tools.files import delete_left_drafts, draft_folder, flush, flush_tree, hold_lock
 
+MANIFEST = "release.json"
+DIGEST = "release.sha256"
 VERSION_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
 """Pattern of a version, which must be a valid name for a folder and a git tag."""
 _FORBIDDEN = frozenset("\\\0")
@@ -60,7 +64,7 @@ def create_release_folder(target: Path) -> Iterator[Path]:
     """Yield a folder to write into; rename it to `target` if the block succeeds.
 
     Raises:
-        ReleaseError: `target` exists.
+        ReleaseError: `target` exists, or is inside another release.
         RunLocked: another process is making a release in the same folder.
         OSError: the folder cannot be written; nothing is left of it.
     """
@@ -80,17 +84,39 @@ def create_release_folder(target: Path) -> Iterator[Path]:
 
 
 def refuse_existing_version(target: Path) -> None:
-    """Refuse a version that already exists.
+    """Refuse a version that already exists, and a folder in which a release cannot be made.
 
     Raises:
-        ReleaseError: the version exists.
+        ReleaseError: the version or the folder exists, or it is inside another release.
     """
-    if target.exists():
+    if (target / MANIFEST).exists():
         raise ReleaseError(
             f"release {target.name} already exists",
             where=str(target),
             hint="a release is never changed: choose another --version",
         )
+    if target.exists():
+        raise ReleaseError(
+            "a release needs a new folder, but this path exists",
+            where=str(target),
+            hint="choose a new folder for --out",
+        )
+    _refuse_releases_around(target)
+
+
+def _refuse_releases_around(place: Path) -> None:
+    """Refuse a place inside a release.
+
+    Raises:
+        ReleaseError: a folder around it is a release.
+    """
+    for folder in place.resolve().parents:
+        if (folder / MANIFEST).is_file() and (folder / DIGEST).is_file():
+            raise ReleaseError(
+                "this folder is a release, so nothing can be written into it",
+                where=str(folder),
+                hint="a release is never changed: choose another folder for --out",
+            )
 
 
 def _seal(folder: Path) -> None:
@@ -103,20 +129,29 @@ def _seal(folder: Path) -> None:
 
 @contextmanager
 def create_export_folder(out: Path) -> Iterator[Path]:
-    """Yield a folder to write into; move it to `out` if the block succeeds.
+    """Yield a folder to write into; move it, or its files, to `out` if the block succeeds.
+
+    An existing folder stays, with its rights, because it may be shared, private, a link, the
+    current folder or a volume.
 
     Raises:
         UsageError: `out` exists and is not an empty folder.
+        ReleaseError: `out` is inside a release.
         RunError: a file cannot be read or written; nothing is left of the folder.
     """
     out = out.absolute()
+    _refuse_releases_around(out)
     _refuse_existing_files(out)
     new = [each for each in out.parents if not each.exists()]
+    within = out.is_dir()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with draft_folder(out) as draft:
+        with draft_folder(out / "files" if within else out) as draft:
             yield draft
-            draft.rename(out)
+            if within:
+                _move_files(draft, out)
+            else:
+                draft.rename(out)
     except OSError as error:
         raise RunError(
             f"cannot make the export: {error.strerror or error}",
@@ -132,7 +167,37 @@ def create_export_folder(out: Path) -> Iterator[Path]:
 
 
 def _refuse_existing_files(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out.is_dir():
+        delete_left_drafts(out)
+        empty = not any(out.iterdir())
+    else:
+        empty = not os.path.lexists(out)
+    if not empty:
         raise UsageError(
-            "this folder is not empty", where=str(out), hint="choose an empty folder for --out"
+            "this folder is not empty" if out.is_dir() else "this is not a folder",
+            where=str(out),
+            hint="choose an empty folder for --out",
         )
+
+
+def _move_files(draft: Path, out: Path) -> None:
+    """Move everything in a draft to the folder that it is in, or nothing.
+
+    Raises:
+        UsageError: something else is in the folder by now.
+        OSError: the folder cannot be written.
+    """
+    if {each.name for each in out.iterdir()} - {draft.name, f"{draft.name}.lock"}:
+        raise UsageError(
+            "something was written into this folder meanwhile",
+            where=str(out),
+            hint="choose an empty folder for --out",
+        )
+    moved = list[Path]()
+    try:
+        for each in sorted(draft.iterdir()):
+            moved.append(each.rename(out / each.name))
+    except BaseException:
+        for each in moved:
+            each.rename(draft / each.name)
+        raise

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
+from coreeval.releases import folders
 from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
@@ -34,8 +35,7 @@ from coreeval.tools.files import (
 )
 from coreeval.tools.stores.run_queries import ComparedSample
 
-MANIFEST = "release.json"
-DIGEST = "release.sha256"
+MANIFEST, DIGEST = folders.MANIFEST, folders.DIGEST
 TASK = "task.json"
 MOST_BYTES = 64 << 20
 """The most bytes of release.json or task.json (own choice); they have about 20 KB."""

@@ -85,7 +85,7 @@ def draft_folder(place: Path) -> Iterator[Path]:
     Raises:
         OSError: the folder cannot be created.
     """
-    _delete_left_drafts(place.parent)
+    delete_left_drafts(place.parent)
     while True:
         draft = place.with_name(f"{_DRAFT_FOLDER}{secrets.token_hex(6)}")
         lock = draft.with_suffix(".lock")
@@ -103,7 +103,8 @@ def draft_folder(place: Path) -> Iterator[Path]:
             lock.unlink(missing_ok=True)
 
 
-def _delete_left_drafts(folder: Path) -> None:
+def delete_left_drafts(folder: Path) -> None:
+    """Delete the draft folders in a folder whose writers have died."""
     for lock in folder.glob(f"{_DRAFT_FOLDER}*.lock"):
         if not is_plain_file(folder, lock.name):
             continue

@@ -54,6 +54,8 @@ def test_verify_takes_a_digest_that_was_published(shell: Shell, released: Path) 
     ("arguments", "kind", "message"),
     [
         (["--version", "1", "--out", "one"], "release", "release one already exists"),
+        (["--version", "1", "--out", "."], "release", "a release needs a new folder"),
+        (["--version", "1", "--out", "one/1"], "release", "nothing can be written into it"),
         (["--version", "1/2"], "release", "is not a valid version"),
         (["--version", "2", "--parent", "nowhere"], "release", "this is not a release"),
         (["--version", "2", "--takedown", "nowhere"], "config", "takedown list cannot be read"),

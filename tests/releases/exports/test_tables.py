@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
+from coreeval.releases import folders
 from coreeval.releases.exports.export import export
 from coreeval.releases.exports.tables import escape_cell
+from coreeval.releases.verify import verify
 from coreeval.schema import TaskKind
 from tests.releases.exports.conftest import Sources, changed_run
 from tests.releases.kinds import make_kind_run
@@ -121,6 +123,66 @@ def test_what_cannot_be_exported(sources: Sources, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_that_exists_keeps_its_rights_and_is_filled_in_place(
+    sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be private, shared, a link, the current folder, or a volume."""
+    private, link = tmp_path / "private", tmp_path / "link"
+    private.mkdir(mode=0o700)
+    link.symlink_to(private)
+    before = private.stat()
+    export(sources.run, to="csv", out=link)
+    assert (private.stat().st_ino, private.stat().st_mode) == (before.st_ino, before.st_mode)
+    assert link.is_symlink()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    export(sources.run, to="csv", out=Path())
+    assert {each.name for each in Path.cwd().iterdir()} == {each.name for each in private.iterdir()}
+    assert {each.name for each in tmp_path.iterdir()} == {"private", "link", "here"}
+
+
+def test_a_folder_that_exists_gets_all_files_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, rename = tmp_path / "out", Path.rename
+    out.mkdir()
+    with (
+        pytest.raises(UsageError, match="meanwhile"),
+        folders.create_export_folder(out) as draft,
+    ):
+        (draft / "a").write_text("")
+        (out / "foreign").write_text("")
+    assert [each.name for each in out.iterdir()] == ["foreign"]
+    (out / "foreign").unlink()
+
+    def stop(path: Path, target: Path) -> Path:
+        if target == out / "b":
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", stop)
+    with (
+        pytest.raises(RunError, match="No space left"),
+        folders.create_export_folder(out) as draft,
+    ):
+        (draft / "a").write_text("")
+        (draft / "b").write_text("")
+    assert not [*out.iterdir()]
+    killed = out / ".coreeval-draft-1"
+    killed.mkdir()
+    killed.with_suffix(".lock").write_text("")
+    with folders.create_export_folder(out) as draft:
+        (draft / "a").write_text("")
+    assert [each.name for each in out.iterdir()] == ["a"]
+
+
+def test_nothing_is_written_into_a_release(sources: Sources) -> None:
+    for source in (sources.run, sources.free):
+        with pytest.raises(ReleaseError, match="nothing can be written into it"):
+            export(source, to="csv", out=sources.free / "new" / "csv")
+    assert verify(sources.free).ok
+
+
 def test_out_is_empty_or_new_and_whole(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,8 +191,12 @@ def test_out_is_empty_or_new_and_whole(
     export(sources.run, to="csv", out=out)
     with pytest.raises(UsageError, match="this folder is not empty"):
         export(sources.run, to="csv", out=out)
-    with pytest.raises(UsageError, match="this folder is not empty"):
+    with pytest.raises(UsageError, match="this is not a folder"):
         export(sources.run, to="csv", out=out / "facts.csv")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="this is not a folder"):
+        export(sources.run, to="csv", out=tmp_path / "gone")
+    (tmp_path / "gone").unlink()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
