@@ -97,7 +97,9 @@ def search_places(
         "done": not dry_run,
         "places": [row for row in rows if row["action"] != _REPORTED],
         "left": [row for row in rows if row["action"] == _REPORTED],
-        "resume": [each.to_do for each in found if each.kind == "results of the run"],
+        "resume": [
+            each.to_do for each in found if each.kind == "results of the run" and each.to_do
+        ],
     }
     places = format_quantity(len(rows), "place names", "places name")
     said = f"{places} {', '.join(known)}; {'nothing was changed' if dry_run else 'taken out'}"

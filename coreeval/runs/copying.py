@@ -51,7 +51,8 @@ def refuse_unfinished_takedown(files: RunFiles) -> None:
             "a takedown of this run has not finished, so a copy could contain the person's name; "
             "nothing was written",
             where=str(files.root),
-            hint="wait until `coreeval takedown` ends; if it was killed, run it again",
+            hint="wait until `coreeval takedown` ends; if it was killed, run it again; if it could "
+            "not read a file of this run, first restore this file, or delete the run",
         )
 
 

@@ -411,6 +411,19 @@ def test_a_damaged_place_is_reported_and_the_others_are_worked_on(
         assert elsewhere.read_bytes() == b"mine"
 
 
+def test_no_copy_can_be_made_of_a_run_that_could_not_be_searched(
+    folder: Path, shell: Shell
+) -> None:
+    run, other = run_of(folder, "emotion"), run_of(folder, "rte")
+    (run / "run.db").write_bytes(GARBAGE)
+    assert naming(run / "dataset")
+    said = shell("takedown", NAME, "--yes")
+    assert said.code == 1 and "run.db" in said.out
+    assert naming(run / "dataset") == []
+    assert ((run / ".takedown").exists(), (other / ".takedown").exists()) == (True, False)
+    assert "has not finished" in shell("export", run, "--to", "hf", "--out", "copy").err
+
+
 def test_a_run_that_is_worked_on_is_refused(folder: Path, shell: Shell) -> None:
     before = naming(folder)
     with FileLock(run_of(folder, "rte") / "run.lock"):

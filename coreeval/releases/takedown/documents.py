@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol
 from zipfile import BadZipFile, ZipFile
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
-from coreeval.errors import CoreEvalError, RunError
+from coreeval.errors import CoreEvalError, RunCorrupt, RunError, UsageError
 from coreeval.releases.takedown.calls import (
     SQLITE_MAGIC,
     UNREADABLE_FILE,
@@ -63,6 +63,9 @@ MALFORMED = (
 )  # fmt: skip
 """Errors that readers of tables, JSON, workbooks, Parquet and packed files raise for malformed
 files, such as JSON nested too deeply or an unknown compression."""
+DAMAGED = (*MALFORMED, RunCorrupt, UsageError)
+"""Errors caused by a damaged place. A full disk or another process raises other errors; the command
+can then be repeated later."""
 UNREADABLE = (*MALFORMED, OSError, sqlite3.Error, RunError)
 """Errors that reading any file may raise, including databases and disks."""
 

@@ -17,13 +17,14 @@ from coreeval.releases.release import MANIFEST
 from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
     CACHE_DATABASE,
+    UNREADABLE_FILE,
     ReportProgress,
     TextMatches,
     erase_cache_entries,
     erase_calls,
 )
 from coreeval.releases.takedown.documents import (
-    MALFORMED,
+    DAMAGED,
     UNREADABLE,
     count_matches,
     erase_in_document,
@@ -31,7 +32,7 @@ from coreeval.releases.takedown.documents import (
 )
 from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
-from coreeval.releases.takedown.runs import erase_from_run, list_results
+from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
@@ -213,9 +214,6 @@ _NAME_NOTE = (
 _FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
 """More bytes than any benchmark file has; a special file of the system may have no end."""
-_DAMAGED = (*MALFORMED, RunCorrupt, UsageError)
-"""Errors caused by a damaged place. A full disk or another process raises other errors; the command
-can then be repeated later."""
 _Work = tuple[Path, Iterator[TextMatches]]
 
 
@@ -252,7 +250,7 @@ class Erasure:
         that, and runs and releases that appear even later are reported.
 
         Call it again to continue after an interruption. A damaged place is reported, and the
-        others are still processed.
+        others are still processed; no copy can be made of a run with damaged stores or results.
 
         Raises:
             RunLocked: another process uses one of the runs, the call store or a news store.
@@ -268,7 +266,9 @@ class Erasure:
             mark_takedown(places.runs, self.finder.names)
             done = list(_Search(places, self.finder, self.tell).work(dry=False))
             runs = list(dict.fromkeys([*known.runs, *places.runs]))
-            marked = unmark_takedown(runs, self.finder.names)
+            unread = {each.path for each in done if each.kind == UNREADABLE_FILE}
+            whole = [each for each in runs if unread.isdisjoint(list_searched(each))]
+            marked = unmark_takedown(whole, self.finder.names)
             late = self._find().list_made() - places.list_made()
         reported = [*((UNFINISHED, path, _UNFINISHED_NOTE) for path in marked),
                     *((LATE, path, _LATE_NOTE) for path in sorted(late))]  # fmt: skip
@@ -299,7 +299,7 @@ class _Search:
             self.tell(str(path))
             try:
                 yield from found
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 yield report_unreadable(path, error)
         yield from self._report_names()
 

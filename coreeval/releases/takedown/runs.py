@@ -8,7 +8,8 @@ keep their cost, under a neutral id.
 
 import json
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from coreeval.releases.takedown.calls import (
     open_database,
     transaction,
 )
-from coreeval.releases.takedown.documents import count_matches
+from coreeval.releases.takedown.documents import DAMAGED, count_matches, report_unreadable
 from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
@@ -345,44 +346,108 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
     """Erase the names from a run's stores and results.
 
     If this changes the results, the result files are deleted and the run becomes an interrupted
-    one.
+    one. Damaged files are reported, and the others are still searched; if a store is damaged, only
+    result files with a name are deleted, because the others cannot be made again.
 
     Raises:
-        RunError: a store cannot be used, is damaged, or is in use by another process.
+        RunError: a store cannot be used now, or is in use by another process.
         RunStateError: the manifest is damaged.
     """
-    passes = [each for each in (files, files.control) if has_store(each.store)]
-    named = {each: find_matches(each.store, finder) for each in passes}
-    written = list_results(files)
-    naming = [path for path in written if count_matches(path, finder)]
+    damaged = dict[Path, Exception]()
+    named = _find_in_stores(files, finder, damaged)
+    naming, unread = _find_in_results(files, finder)
     affected = bool(naming) or any(each.unfinished for each in named.values())
+    gone = naming if damaged else list_results(files) if affected else []
     if affected and not dry:
         _interrupt(files)
-        reopen_stages(files.store)
-    for each, found in named.items():
-        if not dry:
-            erase_rows(each.store, found)
-        yield from iter_found(each.store, found)
-        yield from erase_checkpoints(each.checkpoints, finder, found.gone, dry=dry)
-    if not affected:
-        return
-    if not dry:
-        _update_counts(files)
-        for path in written:
+        if files in named:
+            reopen_stages(files.store)
+        for path in gone:
             path.unlink(missing_ok=True)
-    yield TextMatches(
-        kind="results of the run",
-        path=files.root,
-        count=len(written),
-        action="deleted",
-        to_do=_REPEATED_NOTE if _repeats_cassette(files) else command("resume", files.root),
-    )
+    for each, found in named.items():
+        yield from _erase_from_stores(each, found, finder, damaged, dry=dry)
+    if affected:
+        if not dry and files in named and files.store not in damaged:
+            _update_counts(files)
+        yield TextMatches(
+            kind="results of the run",
+            path=files.root,
+            count=len(gone),
+            action="deleted",
+            to_do=_find_next_step(files, damaged),
+        )
+    left = {path: error for path, error in unread.items() if path not in gone}
+    yield from (report_unreadable(*each) for each in (damaged | left).items())
+
+
+def _find_in_stores(
+    files: RunFiles, finder: NameFinder, damaged: dict[Path, Exception]
+) -> Mapping[RunFiles, RunMatches]:
+    """Return the matches of each pass whose store can be read; note the damaged stores."""
+    named = dict[RunFiles, RunMatches]()
+    for each in (files, files.control):
+        if has_store(each.store):
+            with _noting(damaged, each.store):
+                named[each] = find_matches(each.store, finder)
+    return named
+
+
+def _find_in_results(
+    files: RunFiles, finder: NameFinder
+) -> tuple[Sequence[Path], Mapping[Path, Exception]]:
+    """Return the result files that name the person, and the errors of damaged ones."""
+    naming, unread = list[Path](), dict[Path, Exception]()
+    for path in list_results(files):
+        with _noting(unread, path):
+            if count_matches(path, finder):
+                naming.append(path)
+    return naming, unread
+
+
+def _erase_from_stores(
+    files: RunFiles,
+    found: RunMatches,
+    finder: NameFinder,
+    damaged: dict[Path, Exception],
+    *,
+    dry: bool,
+) -> Iterator[TextMatches]:
+    """Erase the matches from the stores of one pass; note the damaged stores."""
+    with _noting(damaged, files.store):
+        if not dry:
+            erase_rows(files.store, found)
+        yield from iter_found(files.store, found)
+    with _noting(damaged, files.checkpoints):
+        yield from erase_checkpoints(files.checkpoints, finder, found.gone, dry=dry)
+
+
+@contextmanager
+def _noting(damaged: dict[Path, Exception], path: Path) -> Iterator[None]:
+    """Note the error of a damaged file in the block, and go on after it."""
+    try:
+        yield
+    except DAMAGED as error:
+        damaged[path] = error
+
+
+def list_searched(files: RunFiles) -> set[Path]:
+    """Return the paths under which `erase_from_run` may report that a run is not searched."""
+    passes = (files, files.control)
+    stores = (path for each in passes for path in (each.store, each.checkpoints))
+    return {files.root, *stores, *list_results(files)}
 
 
 _REPEATED_NOTE = (
     "the run replays a cassette, which also contains the names and would restore them: delete the "
     "run and the cassette"
 )
+
+
+def _find_next_step(files: RunFiles, damaged: Collection[Path]) -> str:
+    """Return the command that makes the results again; empty if damage prevents that."""
+    if _repeats_cassette(files):
+        return _REPEATED_NOTE
+    return "" if damaged else command("resume", files.root)
 
 
 def _repeats_cassette(files: RunFiles) -> bool:

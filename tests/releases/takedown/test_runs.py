@@ -6,14 +6,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
+from coreeval.releases.takedown.calls import UNREADABLE_FILE
 from coreeval.releases.takedown.runs import (
     erase_from_run,
     erase_rows,
     find_matches,
     iter_found,
+    list_results,
 )
 from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
@@ -167,3 +171,32 @@ def test_a_run_that_repeats_a_cassette_is_not_resumed(tmp_path: Path, cassette: 
     )
     assert ("delete the run and the cassette" in told) == bool(cassette)
     assert ("coreeval resume" in told) == (not cassette)
+
+
+def test_results_are_searched_in_a_run_with_a_damaged_store_too(tmp_path: Path) -> None:
+    """Only those that name the person are deleted: the others cannot be made again."""
+    files = make_run(tmp_path).files
+    files.store.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    for arm, text in (("updated", "Zoe Quux sang"), ("semantic", "somebody sang")):
+        shard = files.dataset / arm / "test-00000-of-00001.parquet"
+        shard.parent.mkdir(parents=True)
+        pq.write_table(pa.table({"text": [text]}), shard)
+    before = list_results(files)
+    for dry in (True, False):
+        found = {each.kind: each for each in erase_from_run(files, FINDER, dry=dry)}
+        assert (found["results of the run"].count, found["results of the run"].to_do) == (1, "")
+        assert found[UNREADABLE_FILE].path == files.store
+        assert len(list_results(files)) == len(before) - (not dry)
+    assert read_manifest(files.manifest).status == "interrupted"
+
+
+def test_a_damaged_result_does_not_protect_the_names_in_the_store(tmp_path: Path) -> None:
+    files = make_run(tmp_path).files
+    change(files.store, ("UPDATE results SET updated = json_object('text', 'Zoe Quux sang')", ()))
+    damaged = files.dataset / "updated" / "test-00000-of-00001.parquet"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"PAR1 and no more")
+    kinds = {each.kind for each in erase_from_run(files, FINDER, dry=False)}
+    assert {"samples", "results of the run"} <= kinds
+    assert UNREADABLE_FILE not in kinds and not damaged.exists()
+    assert "Zoe" not in str(rows(files.store, "SELECT updated FROM results"))
