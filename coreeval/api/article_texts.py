@@ -108,7 +108,7 @@ def _is_archive(path: Path) -> bool:
 
 
 def _make_wanted_text(url: str, title: str, day: datetime | None, language: str) -> "WantedText":
-    from coreeval.config.credentials import drop_credentials
+    from coreeval.config.credentials import hide_url_credentials
     from coreeval.tools.articles.addresses import is_web_address
     from coreeval.tools.articles.article_text import WantedText
     from coreeval.tools.gdelt.rows import evidence_id, host_of
@@ -119,7 +119,7 @@ def _make_wanted_text(url: str, title: str, day: datetime | None, language: str)
             where="coreeval gdelt text",
             hint="an address starts with https:// or http:// and contains no password",
         )
-    url = drop_credentials(url)
+    url = hide_url_credentials(url)
     return WantedText(
         id=evidence_id(url),
         url=url,

@@ -14,7 +14,8 @@ There are two rules; one match is enough. They are applied to plain data, before
 
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import unquote, urlsplit, urlunsplit
+from hashlib import sha256
+from urllib.parse import unquote, unquote_to_bytes, urlsplit, urlunsplit
 
 from coreeval.errors import ConfigError
 
@@ -63,9 +64,14 @@ _SHAPES = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PARAMETER = re.compile(r"[?&]([\w.-]{1,80})=(?![$<{])[^\s&#'\"]{4,}")
-_KEY = re.compile(r"(?:^|(?<=[?&]))key=([^\s&#'\"]*)", re.IGNORECASE)
-_LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{20,}")
-"""A value of letters and digits without separators, unlike the readable name of an article."""
+_URL_PARAMETER = re.compile(r"[?&]([\w.-]{1,80})=(?=((?![$<{])[^\s&#'\"]{4,200}))")
+"""The same also in an address that is the value of a parameter."""
+_SECRET_KEY = re.compile(r"api|access|app|auth|client|consumer|private|secret|subscription")
+"""Words before `key` in the name of a parameter that is certainly a credential."""
+_LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{32,}")
+"""A value of letters and digits without separators, unlike the name or number of an article."""
+_DIGEST = re.compile(r"hidden-[0-9a-f]{12}")
+_HIDDEN_VALUE = re.compile(rf"[?&#=]{_DIGEST.pattern}(?=[&#]|$)")
 _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_=.-]{32,}")
 
 
@@ -100,11 +106,12 @@ def _hide_value(parameter: re.Match[str]) -> str:
     return f"{whole[0]}{name}={HIDDEN}" if _is_credential_name(name) else whole
 
 
-def drop_credentials(url: str) -> str:
-    """Return a URL without user, password, and parameters that look like credentials.
+def hide_url_credentials(url: str) -> str:
+    """Return a URL without user and password, and with a digest for each parameter's credential.
 
-    The rest is unchanged, and so is a text that is not a URL. A parameter `key` often names an
-    article, so it stays unless its value looks like a credential, too.
+    The rest is unchanged, and so is a text that is not a URL. Different values have different
+    digests, so the addresses of two articles stay two. A name such as `article_key` often names an
+    article, so its value stays unless it looks like a credential, too.
     """
     try:
         parts = urlsplit(url)
@@ -112,23 +119,38 @@ def drop_credentials(url: str) -> str:
         return url
     public = parts._replace(
         netloc=parts.netloc.rpartition("@")[2],
-        query=_drop_parameters(parts.query),
-        fragment=_drop_parameters(parts.fragment),
+        query="&".join(map(_hide_parameter, parts.query.split("&"))),
+        fragment="&".join(map(_hide_parameter, parts.fragment.split("&"))),
     )
     return url if public == parts else urlunsplit(public)
 
 
-def _drop_parameters(query: str) -> str:
-    return "&".join(each for each in query.split("&") if not _is_credential_parameter(each))
+def has_hidden_credential(url: str) -> bool:
+    """Return whether a URL contains the digest of a credential, so that it leads nowhere."""
+    return _HIDDEN_VALUE.search(url) is not None
 
 
-def _is_credential_parameter(parameter: str) -> bool:
-    plain = _KEY.sub(lambda found: found[0] if _is_long_mix(found[1]) else "", unquote(parameter))
-    return _has_credential_shape(f"?{plain}")
+def _hide_parameter(parameter: str) -> str:
+    name, equals, value = parameter.partition("=")
+    is_named = bool(equals) and not _has_parameter_credential(name)
+    if not _has_parameter_credential(parameter) or (is_named and _DIGEST.fullmatch(value)):
+        return parameter
+    whole = unquote_to_bytes(parameter.encode("utf-8", "surrogatepass"))
+    return f"{name + equals if is_named else ''}hidden-{sha256(whole).hexdigest()[:12]}"
 
 
-def _is_long_mix(value: str) -> bool:
-    return bool(_SHAPES.search(value) or _LONG_MIX.fullmatch(value))
+def _has_parameter_credential(parameter: str) -> bool:
+    plain = unquote(parameter)
+    found = _URL_PARAMETER.findall(f"?{plain}")
+    return _SHAPES.search(plain) is not None or any(_is_certain(*each) for each in found)
+
+
+def _is_certain(name: str, value: str) -> bool:
+    """Return whether a parameter is a credential, not the name or number of an article."""
+    *before, last = (word.lower() for word in _WORDS.findall(name) or [""])
+    if last == "key" and not (before and _SECRET_KEY.fullmatch(before[-1])):
+        return _is_credential_name(name) and _LONG_MIX.fullmatch(value) is not None
+    return _is_credential_name(name)
 
 
 def _find_suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

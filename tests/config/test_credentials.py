@@ -1,5 +1,6 @@
 """What looks like a credential is refused in a config, and no message repeats it."""
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,12 @@ import pytest
 import yaml
 
 from coreeval.config import load_config, parse_config, parse_target
-from coreeval.config.credentials import drop_credentials, hide_credentials, refuse_credentials
+from coreeval.config.credentials import (
+    has_hidden_credential,
+    hide_credentials,
+    hide_url_credentials,
+    refuse_credentials,
+)
 from coreeval.errors import ConfigError
 from coreeval.tools.catalogs import load_prices
 from coreeval.tools.env_file import read_env_file
@@ -123,24 +129,43 @@ def test_a_file_of_prices_is_held_to_the_same_rule(tmp_path: Path) -> None:
     [
         ("https://ann:hunter22@a.example/x?id=7#top", "https://a.example/x?id=7#top"),
         ("https://ann@a.example:8443/@bob", "https://a.example:8443/@bob"),
-        ("https://a.example/x?id=7&token=abcdef&page=2", "https://a.example/x?id=7&page=2"),
-        ("https://a.example/x?api%5Fkey=abcdef", "https://a.example/x"),
-        ("https://a.example/x?X-Amz-Signature=abcdef&v=1", "https://a.example/x?v=1"),
-        ("https://a.example/x?q=ghp_" + "a1" * 12, "https://a.example/x"),
-        ("https://a.example/x#access_token=abcdef", "https://a.example/x"),
+        ("https://a.example/x?id=7&token=abcdef&page=2", "https://a.example/x?id=7&token=…&page=2"),
+        ("https://a.example/x?api%5Fkey=abcdef", "https://a.example/x?api%5Fkey=…"),
+        (
+            "https://a.example/x?X-Amz-Signature=abcdef&v=1",
+            "https://a.example/x?X-Amz-Signature=…&v=1",
+        ),
+        ("https://a.example/x?q=ghp_" + "a1" * 12, "https://a.example/x?q=…"),
+        ("https://a.example/x?ghp_" + "a1" * 12 + "=1", "https://a.example/x?…"),
+        ("https://a.example/x?u=%2F%2Fb.example%2F%3Ftoken%3Dabcdef", "https://a.example/x?u=…"),
+        ("https://a.example/x#access_token=abcdef", "https://a.example/x#access_token=…"),
+        ("https://a.example/x#!/b?token=abcdef", "https://a.example/x#!/b?token=…"),
         ("https://a.example/x?", "https://a.example/x?"),
         ("https://a.example/X?q=a%20b&key=7&&next_token=2", None),
         ("https://a.example/view.php?key=20260102010001", None),
         ("https://a.example/s?url=https%3A%2F%2Fb.example%2F%3Fkey%3D1234", None),
         ("https://a.example/s?key=how-ferries-are-built-in-norwick", None),
         ("https://a.example/s?key=world-cup-2026-final-in-norwick", None),
-        ("https://a.example/s?p=1&key=9f8a7b6c5d4e3f2a1b0c", "https://a.example/s?p=1"),
+        ("https://a.example/s?article_key=20260102010001&articleKey=12345&news-key=12345", None),
+        ("https://a.example/s?key=64f1c2d3e4b5a6978899aabb", None),
+        ("https://a.example/s?p=1&key=" + "9f8a7b6c" * 4, "https://a.example/s?p=1&key=…"),
         ("http://[", None),
         ("no address", None),
     ],
 )
 def test_an_address_is_stored_without_its_credentials(url: str, public: str | None) -> None:
-    assert drop_credentials(url) == (public or url)
+    hidden = hide_url_credentials(url)
+    assert re.sub("hidden-[0-9a-f]{12}", "…", hidden) == (public or url)
+    assert hide_url_credentials(hidden) == hidden
+    assert has_hidden_credential(hidden) == ("…" in (public or url))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("alpha1", "beta22"), ("%FFaa1", "%FEaa1"), ("hidden-abcde", "hidden-abcdf")]
+)
+def test_a_hidden_credential_tells_two_addresses_apart(one: str, other: str) -> None:
+    first, second = (f"https://a.example/x?token={each}" for each in (one, other))
+    assert len({hide_url_credentials(each) for each in (first, second)}) == 2
 
 
 def test_the_value_of_a_parameter_is_hidden() -> None:

@@ -27,7 +27,7 @@ _FIND: Final = (
     "SELECT path, key, at, seen FROM entries JOIN files ON file = id"
     " WHERE key IN (SELECT value FROM json_each(?)) ORDER BY at"
 )
-_VERSION: Final = 1
+_VERSION: Final = 2
 _PATIENCE_S: Final = 60.0
 
 

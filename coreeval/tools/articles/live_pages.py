@@ -17,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 from yarl import URL
 
+from coreeval.config.credentials import has_hidden_credential
 from coreeval.config.knowledge import ArticlesConfig
 from coreeval.tools.articles.addresses import NotPublic, is_web_address, join_address
 from coreeval.tools.articles.article_text import WhyNoText
@@ -138,6 +139,8 @@ class LivePages:
         """Request one page from one host, in its turn."""
         if not is_web_address(url):
             raise NotFetched("address", "not a web address without a password")
+        if has_hidden_credential(url):
+            raise NotFetched("address", "it needs a credential, which CoreEval does not keep")
         host = (urlsplit(url).hostname or "").lower()
         async with self._hosts[host]:
             if _time() >= until:

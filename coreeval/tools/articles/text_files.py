@@ -16,7 +16,7 @@ from typing import IO, Final
 
 from isal import igzip
 
-from coreeval.config.credentials import drop_credentials
+from coreeval.config.credentials import hide_url_credentials
 from coreeval.config.user_files import open_file
 from coreeval.errors import KnowledgeError
 from coreeval.tools.articles.acceptance import FoundText
@@ -98,7 +98,7 @@ def _parse_row(line: bytes) -> FileRow | str:
         return "not JSON"
     if not isinstance(row, dict):
         return "not an object"
-    url, text = drop_credentials(_words(row, "url")), row.get("text")
+    url, text = hide_url_credentials(_words(row, "url")), row.get("text")
     if not is_web_address(url):
         return "no url"
     if not isinstance(text, str) or not text.strip():

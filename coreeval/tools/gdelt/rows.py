@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from coreeval.config.credentials import hide_url_credentials
 from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def canonical(url: str) -> str:
     The part of a fact's fragment that identifies the fact is kept.
     """
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(hide_url_credentials(url))
     except ValueError:  # invalid, such as http://[:]/, but still distinct from others
         return url
     host = _MIRRORS.sub("", host_of(url))

@@ -56,9 +56,18 @@ async def test_a_text_is_found_by_its_url(tmp_path: Path) -> None:
 async def test_an_address_loses_its_credentials(tmp_path: Path) -> None:
     url = URL.replace("https://", "https://ann:hunter22@") + "?token=abcdef"
     file = write(tmp_path / "a.jsonl", ROW | {"url": url})
-    result = only(await found_in(tmp_path, file))
+    result = only(await found_in(tmp_path, file, url=url))
     assert isinstance(result, ArticleText)
-    assert result.url == URL
+    assert result.url.startswith(f"{URL}?token=hidden-") and "abcdef" not in result.url
+    assert isinstance(only(await found_in(tmp_path, file)), NoText)
+
+
+@pytest.mark.parametrize("name", ["article_key", "articleKey", "key", "token"])
+async def test_addresses_that_differ_in_one_key_are_two_articles(tmp_path: Path, name: str) -> None:
+    urls = [f"https://herald.example/view.php?{name}=2026010201000{n}" for n in range(2)]
+    file = write(tmp_path / "a.jsonl", *(ROW | {"url": url, "publisher": url[-1]} for url in urls))
+    found = [only(await found_in(tmp_path, file, url=url)) for url in urls]
+    assert [each.publisher for each in found if isinstance(each, ArticleText)] == ["0", "1"]
 
 
 async def test_a_packed_file_is_read_and_a_folder_of_them(tmp_path: Path) -> None:

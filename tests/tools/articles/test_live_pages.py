@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from coreeval.config.credentials import hide_url_credentials
 from coreeval.tools.articles.article_text import ArticleText, NoText, TextRetrieval
 from tests.support.news_site import (
     BODY,
@@ -302,6 +303,14 @@ async def test_a_redirect_into_this_network_is_not_followed(
     site.answers["x.test"] = status(302, Location=target.format(port=site.port))
     assert (await reader.why(site.url("x.test")))[0] == "address"
     assert set(site.asked) == {"x.test"}
+
+
+async def test_an_address_without_its_credential_is_not_asked(
+    site: NewsSite, reader: Reader
+) -> None:
+    url = site.url("open.test", "/2026/ferry?token=abcdef")
+    assert (await reader.why(hide_url_credentials(url)))[0] == "address"
+    assert site.asked["open.test"] == []
 
 
 async def test_an_address_of_this_network_is_not_asked(site: NewsSite, reader: Reader) -> None:

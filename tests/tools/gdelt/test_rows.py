@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.config.credentials import hide_url_credentials
 from coreeval.tools.gdelt import rows
 from coreeval.tools.gdelt.rows import (
     FileDamage,
@@ -89,6 +90,15 @@ def test_parameters_that_name_the_article_stay() -> None:
     assert canonical("https://a.example/s?b=2&id=1&utm_x=3") == "a.example/s?b=2&id=1"
     assert evidence_id("https://a.example/s?id=1") != evidence_id("https://a.example/s?id=2")
     assert canonical("https://a.example/example") == "a.example/example"
+
+
+@pytest.mark.parametrize("name", ["article_key", "articleKey", "token", "secret", "auth", "q"])
+def test_an_address_without_its_credential_keeps_its_id(name: str) -> None:
+    values = ("20260102010001", "20260102010002", "sk-abcdef1234567890")
+    urls = [f"https://a.example/view.php?{name}={value}" for value in values]
+    ids = [evidence_id(url) for url in urls]
+    assert len(set(ids)) == len(urls)
+    assert [evidence_id(hide_url_credentials(url)) for url in urls] == ids
 
 
 def test_hosts_and_front_pages() -> None:

@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
+from coreeval.config import credentials
 from coreeval.errors import KnowledgeError, RunError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Precision, Value
@@ -157,7 +158,7 @@ def to_safe_name(name: str) -> str:
 def hash_code() -> str:
     """Return a hash of the code that builds parts: parts built by other code are rebuilt."""
     digest = hashlib.sha256()
-    for module in sorted(Path(__file__).parents[1].glob("**/*.py")):
+    for module in [*sorted(Path(__file__).parents[1].glob("**/*.py")), Path(credentials.__file__)]:
         digest.update(module.read_bytes())
     return digest.hexdigest()
 

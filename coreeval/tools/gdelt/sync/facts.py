@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
-from coreeval.config.credentials import drop_credentials
+from coreeval.config.credentials import hide_url_credentials
 from coreeval.tools.chunks import chunks
 from coreeval.tools.gdelt.current_events import FEED, day_of_page, fact_url, may_be_used
 from coreeval.tools.gdelt.page_text import LONGEST_SNIPPET, LONGEST_TITLE
@@ -146,7 +146,7 @@ def _source_addresses(row: Mapping[str, object]) -> Iterator[str]:
     for each in _list(row, "sources"):
         url = read_text_field(each, "url") if isinstance(each, dict) else each
         if isinstance(url, str) and is_address(url):
-            yield drop_credentials(url)
+            yield hide_url_credentials(url)
 
 
 def _parse_own(row: Mapping[str, object], number: int) -> Row | Reason:
@@ -159,7 +159,7 @@ def _parse_own(row: Mapping[str, object], number: int) -> Row | Reason:
     if forbids_changes(licence):
         return "licence"
     told = _parse_told(row)
-    named = drop_credentials(read_text_field(row, "url"))
+    named = hide_url_credentials(read_text_field(row, "url"))
     url = next((one for one in (named, *told.sources) if is_address(one)), "")
     if not url:
         return "no_url"
