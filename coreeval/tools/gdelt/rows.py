@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -134,9 +135,15 @@ def _parse_day(year: str, month: str, day: str) -> datetime | None:
 
 
 _TRACKING = re.compile(
-    r"utm_\w+|fbclid|gclid|dclid|msclkid|yclid|igshid|mc_cid|mc_eid|cmp|cmpid|cid|ocid|ref|ref_src|"
-    r"smid|sref|src|source|rss|feed|amp|outputtype|output|ito|ns_\w+|at_\w+|partner|share|xtor"
+    r"(?:utm_\w+|fbclid|[dg]clid|[gw]braid|msclkid|twclid|yclid|igshid|mc_[ce]id|mkt_tok|_openstat|"
+    r"_hsenc|__hs(?:fp|sc|tc)|oly_(?:anon|enc)_id|vero_(?:conv|id)|rb_clickid)=.*"
+    r"|amp=1?|output(?:type)?=amp",
+    re.DOTALL,
 )
+"""Parameters, in lower case, that never name an article: Google Analytics' `utm_…`, those that
+browsers strip from every address (Firefox's documentation, *Query Parameter Stripping*, and the
+longer list of LibreWolf and Brave), and marks of AMP variants. Names such as `cid`, `ref` and
+`source` may name an article."""
 _MIRRORS = re.compile(r"^(?:www\d?|amp|m|mobile)\.")
 
 
@@ -157,14 +164,15 @@ def is_front_page(url: str) -> bool:
     return parts.path.strip("/") in ("", "index.html", "index.php") and not parts.query
 
 
-_FACT = re.compile(r"fact-[0-9a-f]{12}(?![0-9a-z])")
-"""A fragment that distinguishes the facts of one page (see current_events.py)."""
+_FRAGMENT = re.compile(r"fact-[0-9a-f]{12}(?![0-9a-z])|[/!]+[^/!].*", re.DOTALL)
+"""A fragment that distinguishes the facts of one page (see current_events.py), or is a path."""
 
 
 def canonical(url: str) -> str:
     """Drop scheme, `www.`, ports, tracking parameters, AMP variants and the fragment.
 
-    The part of a fact's fragment that identifies the fact is kept.
+    The part of a fact's fragment that identifies the fact is kept, and so is a page's path in a
+    fragment, as in `#/news/1` and `#!news/1`.
     """
     try:
         parts = urlsplit(hide_url_credentials(url))
@@ -172,17 +180,15 @@ def canonical(url: str) -> str:
         return url
     host = _MIRRORS.sub("", host_of(url))
     path = re.sub(r"^/amp(?=/)|/amp(?:\.html)?$", "", parts.path.rstrip("/")).rstrip("/")
-    kept = sorted(
-        (key, value)
-        for key, value in parse_qsl(parts.query, keep_blank_values=True)
-        if not _TRACKING.fullmatch(key.lower())
-    )
-    fact = _FACT.match(parts.fragment)
+    pairs = parse_qsl(parts.query, keep_blank_values=True, errors="surrogateescape")
+    kept = [pair for pair in pairs if not _TRACKING.fullmatch("=".join(pair).lower())]
+    kept.sort(key=itemgetter(0))
+    fragment = _FRAGMENT.match(parts.fragment)
     return (
         host
         + path
         + (f"?{urlencode(kept, errors='surrogatepass')}" if kept else "")
-        + (f"#{fact[0]}" if fact else "")
+        + (f"#{fragment[0]}" if fragment else "")
     )
 
 

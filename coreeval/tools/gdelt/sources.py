@@ -97,8 +97,8 @@ def _merge_answers(queries: Sequence[EntityQuery], answers: Sequence[Retrieval])
     )
 
 
-VERSION = 1
-"""The version of the format of cached answers."""
+VERSION = 2
+"""The version of the format of cached answers, and of the ids in them."""
 KEEP_FOUND_S = 30 * 86400.0
 KEEP_NOTHING_S = 6 * 3600.0
 """The seconds that an answer without news is cached, since news may appear later (own choice: a

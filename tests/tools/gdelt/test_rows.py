@@ -79,6 +79,8 @@ def test_a_date_in_the_url(url: str, day: datetime | None) -> None:
         "https://amp.a.example/news/one#top",
         "https://m.a.example/news/one/amp/",
         "https://a.example/amp/news/one?utm_source=x&fbclid=y",
+        "https://a.example/news/one?mc_cid=1&amp=1",
+        "https://a.example/news/one?outputType=amp&GCLID=z",
     ],
 )
 def test_one_article_has_one_id(url: str) -> None:
@@ -90,6 +92,20 @@ def test_parameters_that_name_the_article_stay() -> None:
     assert canonical("https://a.example/s?b=2&id=1&utm_x=3") == "a.example/s?b=2&id=1"
     assert evidence_id("https://a.example/s?id=1") != evidence_id("https://a.example/s?id=2")
     assert canonical("https://a.example/example") == "a.example/example"
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["?cid=", "?source=", "?src=", "?ref=", "?partner=", "?share=", "?feed=", "?rss=", "?cmp=",
+     "?output=", "?ns_id=", "?at_id=", "?amp=4", "?id=%B0%A", "#/news/", "#!news/", "#!/?id="],
+)  # fmt: skip
+def test_two_addresses_are_two_articles(place: str) -> None:
+    one, other = (f"https://a.example/view.php{place}{number}" for number in (1, 2))
+    assert evidence_id(one) != evidence_id(other)
+
+
+def test_the_order_of_values_of_one_parameter_counts() -> None:
+    assert canonical("https://a.example/s?b=2&a=9&a=1") == "a.example/s?a=9&a=1&b=2"
 
 
 @pytest.mark.parametrize("name", ["article_key", "articleKey", "token", "secret", "auth", "q"])
