@@ -70,6 +70,8 @@ _SECRET_KEY = re.compile(r"api|access|app|auth|client|consumer|private|secret|su
 """Words before `key` in the name of a parameter that is certainly a credential."""
 _LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{32,}")
 """A value of letters and digits without separators, unlike the name or number of an article."""
+_HOLDS_CREDENTIALS = re.compile(r"[@?#]")
+"""The characters before or after a credential in a URL; most URLs have none."""
 _DIGEST = re.compile(r"hidden-[0-9a-f]{12}")
 _HIDDEN_VALUE = re.compile(rf"[?&#=]{_DIGEST.pattern}(?=[&#]|$)")
 _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_=.-]{32,}")
@@ -113,6 +115,8 @@ def hide_url_credentials(url: str) -> str:
     digests, so the addresses of two articles stay two. A name such as `article_key` often names an
     article, so its value stays unless it looks like a credential, too.
     """
+    if not _HOLDS_CREDENTIALS.search(url):
+        return url
     try:
         parts = urlsplit(url)
     except ValueError:
