@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from coreeval.api.arguments import LARGEST, require_integer, require_seed
 from coreeval.api.places import SideLike, find_side
 from coreeval.api.tables import Result, Row, Table, parse_columns
 from coreeval.releases import annotation_scores, annotation_sheets
@@ -105,7 +106,7 @@ def export_sheets(
             `Release`.
         out: A new or empty folder.
         samples: The number of texts per arm; fewer if there are not enough.
-        raters: The number of raters; each gets one sheet.
+        raters: The number of raters, up to 99; each gets one sheet.
         form: The format of the sheets.
         seed: The seed of all random choices.
         originals: The path of the benchmark; needed if the release does not contain the
@@ -113,15 +114,15 @@ def export_sheets(
 
     Raises:
         RunStateError: there is no such run or release.
-        UsageError: `out` is not empty, or there are no texts to rate.
+        UsageError: `out` is not empty, a number is out of range, or there are no texts to rate.
     """
     made = annotation_sheets.export_sheets(
         find_side(source),
         Path(out),
-        samples=samples,
-        raters=raters,
+        samples=require_integer("samples", samples, 1, int(LARGEST)),
+        raters=require_integer("raters", raters, 1, annotation_sheets.MOST_RATERS),
         form=form,
-        seed=seed,
+        seed=require_seed(seed),
         originals=None if originals is None else Path(originals),
     )
     return SheetExport(**vars(made))

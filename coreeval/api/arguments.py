@@ -12,6 +12,8 @@ Day = str | date
 LARGEST: Final = 1e9
 """The largest number that any argument accepts."""
 LARGEST_SEED: Final = 2**32 - 1
+MOST_DAYS_BACK: Final = 36_500
+"""The most days that an argument goes back: a hundred years."""
 FIRST_FEW: Final = 3
 """The default number of samples on which a prompt is tried."""
 FEWEST_DRAWS: Final = 100

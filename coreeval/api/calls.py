@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from coreeval.api.arguments import MOST_DAYS_BACK, require_integer
 from coreeval.api.places import RunLike, find_run, find_workspace
 from coreeval.api.tables import CommandResult, Table, parse_columns
 from coreeval.errors import UsageError
@@ -145,7 +146,7 @@ def delete_calls(
     """Delete the calls that no run in a workspace uses; without `dry_run=False`, only count them.
 
     Args:
-        older_than: Delete only calls that are at least this old, in days.
+        older_than: Delete only calls that are at least this old, in days (0 to 36500).
         keep_runs: Keep calls that any run paid for, even a run outside the workspace.
         open_batches: Also delete open batches; their answers are lost.
         dry_run: Whether to count the calls without deleting them.
@@ -155,10 +156,11 @@ def delete_calls(
         A result whose table has the number of these calls for each payer.
 
     Raises:
-        UsageError: there is no call store.
+        UsageError: there is no call store, or `older_than` is not a number of days.
         RunLocked: another process is using a run of the workspace.
     """
-    ages = (older_than, keep_runs, open_batches)
+    days = require_integer("older_than", older_than, 0, MOST_DAYS_BACK)
+    ages = (days, keep_runs, open_batches)
     return collect_garbage(workspace, *ages, None if dry_run else lambda _: True)
 
 

@@ -127,6 +127,7 @@ def review(
     _check_reasons(only)
     sheet = None if from_csv is None else Path(from_csv)
     filled, recorded = read_sheet(sheet) if sheet else [], None
+    _check_outputs(csv, html)
     if csv is not None:
         refuse_unrecorded(Path(csv), run, filled)
     if approve or reject or rest or sheet:
@@ -165,6 +166,12 @@ def _check_reasons(only: Sequence[str]) -> None:
     for reason in only:
         if reason not in REASONS:
             raise UsageError(f"{reason!r} is not a reason", where="--only", hint=", ".join(REASONS))
+
+
+def _check_outputs(*paths: Path | str | None) -> None:
+    for path in paths:
+        if path is not None and Path(path).is_dir():
+            raise UsageError("this is a folder, not a file", where=str(path), hint="name a file")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from coreeval.api.arguments import LARGEST_SEED as LARGEST_SEED
+from coreeval.api.arguments import MOST_DAYS_BACK as MOST_DAYS_BACK
 from coreeval.api.arguments import MOST_DRAWS as MOST_DRAWS
 from coreeval.api.arguments import budget_overrides as budget_overrides
 from coreeval.cli.completion import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 LARGEST_COUNT = 10**9
 """The largest number that any option accepts; a test checks all options."""
-MOST_DAYS_BACK = 36_500
 MOST_SHOWN = 120
 """The most characters of an argument that an error repeats."""
 ConfigArgument = Annotated[

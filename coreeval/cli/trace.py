@@ -205,7 +205,11 @@ def _write_file(stories: "Iterable[SampleHistory]", path: Path) -> int:
         with path.open("w", encoding="utf-8") as file:
             return _write_lines(stories, file)
     except OSError as error:
-        raise UsageError(f"cannot write this file: {error.strerror}", where=str(path)) from None
+        raise UsageError(
+            f"cannot write this file: {error.strerror}",
+            where=str(path),
+            hint="name a new file in an existing folder",
+        ) from None
 
 
 def _write_lines(stories: "Iterable[SampleHistory]", file: IO[str]) -> int:

@@ -143,6 +143,7 @@ SHEET_FOLDER: Final = "for-raters"
 DEFAULT_SAMPLES: Final = 50
 """Default number of texts per arm, as in the paper's rating study (section 3.6)."""
 DEFAULT_RATERS: Final = 3
+MOST_RATERS: Final = 99
 DEFAULT_SEED: Final = 7
 
 

@@ -383,6 +383,9 @@ def test_a_person_decides_about_samples(shell: Shell, named_run: Made) -> None:
     filled = coreeval.review("run", from_csv="list.csv", by="D", note="as on paper")
     assert filled.recorded and filled.recorded.new[0].note == "as on paper"
     assert filled.document["rejected"] == 1
+    for output in ("csv", "html"):
+        with pytest.raises(UsageError, match="this is a folder, not a file"):
+            coreeval.review("run", **{output: "."})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="is not a reason"):
         coreeval.review("run", only=["whim"])
     for given in ({"by": "A"}, {"note": "x"}):

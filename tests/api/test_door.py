@@ -128,6 +128,21 @@ def test_a_wrong_argument_is_one_message(name: str, given: dict[str, Any], probl
     assert told.value.where == f"coreeval.{name}()"
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("delete_calls", {"older_than": -1}),
+        ("delete_calls", {"older_than": 10**9}),
+        ("export_sheets", {"source": ".", "out": "o", "raters": 0}),
+        ("export_sheets", {"source": ".", "out": "o", "samples": 0}),
+    ],
+)
+def test_numbers_are_bounded_as_on_the_command_line(name: str, given: dict[str, Any]) -> None:
+    said = "is not a valid (older_than|raters|samples)"
+    with pytest.raises(UsageError, match=said):
+        getattr(coreeval, name)(**given)
+
+
 async def test_a_wrong_argument_of_a_coroutine_is_one_message() -> None:
     assert inspect.iscoroutinefunction(coreeval.arefresh)
     with pytest.raises(UsageError, match="limit must be a whole number"):

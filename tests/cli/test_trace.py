@@ -93,6 +93,7 @@ def test_filters_that_cannot_be_meant(shell: Shell, finished: Path) -> None:
         (("--text", "a", "--hide-texts"), "--text would search texts that --hide-texts hides"),
         (("--jsonl", "-", "--json"), "both write to stdout"),
         (("--jsonl", "no/such/folder"), "cannot write"),
+        (("--jsonl", "."), "name a new file in an existing folder"),
     ):
         said = shell("trace", finished, *options)
         assert (said.code, told in said.err + said.out) == (2, True), said

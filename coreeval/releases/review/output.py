@@ -122,12 +122,9 @@ def refuse_unrecorded(path: Path, run: Path, sheet: Iterable[Choice]) -> None:
         sheet: The choices that are about to be recorded.
 
     Raises:
-        UsageError: it has a decision or a note that was never recorded, is not a sheet, or is a
-            folder.
+        UsageError: it has a decision or a note that was never recorded, or is not a sheet.
         RunCorrupt: the log of decisions is damaged.
     """
-    if path.is_dir():
-        raise UsageError("this is a folder, not a file", where=str(path), hint="name a file")
     if not path.is_file() or not path.stat().st_size:
         return
     recorded = [*open_log(read_manifest(RunFiles(run).manifest)).every(), *sheet]
