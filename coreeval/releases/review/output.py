@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.errors import UsageError
-from coreeval.releases.review.decisions import PersonMention, ReviewEntry, Verdict
+from coreeval.releases.review.decisions import Decision, PersonMention, ReviewEntry, Verdict
 from coreeval.releases.review.persons import SHORTEST_NAME
 from coreeval.releases.review.review import Choice, Review, open_log
 from coreeval.runs.manifest import read_manifest
@@ -127,7 +127,8 @@ def refuse_unrecorded(path: Path, run: Path, sheet: Iterable[Choice]) -> None:
     """
     if not path.is_file() or not path.stat().st_size:
         return
-    recorded = [*open_log(read_manifest(RunFiles(run).manifest)).every(), *sheet]
+    log = open_log(read_manifest(RunFiles(run).manifest))
+    recorded: list[Decision | Choice] = [*log.every(), *sheet]
     verdicts = {(each.sample, each.digest, each.verdict) for each in recorded}
     notes = {(each.sample, each.digest, each.note) for each in recorded}
     try:
