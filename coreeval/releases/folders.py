@@ -101,10 +101,10 @@ def refuse_existing_version(target: Path) -> None:
             where=str(target),
             hint="choose a new folder for --out",
         )
-    _refuse_releases_around(target)
+    refuse_releases_around(target)
 
 
-def _refuse_releases_around(place: Path) -> None:
+def refuse_releases_around(place: Path) -> None:
     """Refuse a place inside a release.
 
     Raises:
@@ -115,7 +115,7 @@ def _refuse_releases_around(place: Path) -> None:
             raise ReleaseError(
                 "this folder is a release, so nothing can be written into it",
                 where=str(folder),
-                hint="a release is never changed: choose another folder for --out",
+                hint="a release is never changed: choose another folder",
             )
 
 
@@ -140,7 +140,7 @@ def create_export_folder(out: Path) -> Iterator[Path]:
         RunError: a file cannot be read or written; nothing is left of the folder.
     """
     out = out.absolute()
-    _refuse_releases_around(out)
+    refuse_releases_around(out)
     _refuse_existing_files(out)
     new = [each for each in out.parents if not each.exists()]
     within = out.is_dir()

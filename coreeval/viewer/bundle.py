@@ -21,6 +21,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from coreeval.errors import CoreEvalError, UsageError
+from coreeval.releases.folders import refuse_releases_around
 from coreeval.releases.published_samples import (
     PublishedSample,
     read_published_samples,
@@ -32,7 +33,13 @@ from coreeval.runs.copying import refuse_takedown
 from coreeval.runs.history import SampleHistory, redact_row
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.open import open_run_reader
-from coreeval.tools.files import draft_folder, leads_through_link, parse_json, write_json
+from coreeval.tools.files import (
+    delete_left_drafts,
+    draft_folder,
+    leads_through_link,
+    parse_json,
+    write_json,
+)
 from coreeval.tools.stores.run_queries import ALL_SAMPLES, ListRow, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape
@@ -287,7 +294,8 @@ async def _fetch(client: httpx2.AsyncClient, address: str) -> bytes:
 def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
     """Write a bundle and return its files; an existing bundle is replaced.
 
-    Other files stay in the folder; if one has the name of a page, the bundle is refused.
+    The folder may be a volume or a link. Other files stay in it; if one has the name of a page, the
+    bundle is refused.
 
     Args:
         app: The application that serves the pages of a plan.
@@ -295,13 +303,15 @@ def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
 
     Raises:
         UsageError: there is something else in the folder.
+        ReleaseError: the folder is inside a release.
         RunStateError: a takedown has changed the run meanwhile; the folder is unchanged.
         CoreEvalError: a page could not be rendered; the folder is unchanged.
         OSError: the folder cannot be written.
     """
     old = find_own_files(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with draft_folder(folder.absolute()) as draft:
+    place = folder.absolute()
+    with draft_folder(place / "pages" if place.is_dir() else place) as draft:
         writer = BundleWriter(app=app, plan=app.state.bundle, folder=draft)
         with refuse_takedown(writer.plan.run):
             asyncio.run(writer.write())
@@ -328,7 +338,11 @@ def find_own_files(folder: Path) -> Sequence[str]:
 
     Raises:
         UsageError: the folder contains something else, or the path is a file.
+        ReleaseError: it is inside a release.
     """
+    refuse_releases_around(folder)
+    for place in (folder, folder.parent):
+        delete_left_drafts(place)
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return ()
     names = _read_marker(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from httpx2 import AsyncClient
 
-from coreeval.errors import RunStateError, UsageError
+from coreeval.errors import ReleaseError, RunStateError, UsageError
 from coreeval.releases.release import read_release
 from coreeval.releases.review.review import Choice, record_choices, resolve_run
 from coreeval.runs.manifest import read_manifest
@@ -117,6 +117,25 @@ def test_a_bundle_replaces_itself_and_nothing_else(made: Made, tmp_path: Path) -
         write_bundle_of(made.files.root, folder)
     assert (folder / "detection.html").read_text() == "mine"
     assert json.loads(marker.read_text())["files"] == fewer
+
+
+def test_a_bundle_fills_an_empty_folder_without_replacing_it(made: Made, tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir(mode=0o700)
+    (tmp_path / "pages").symlink_to("volume")
+    (tmp_path / "volume" / ".coreeval-draft-a").mkdir()  # what a killed process left
+    (tmp_path / "volume" / ".coreeval-draft-a.lock").touch()
+    folder = write_bundle_of(made.files.root, tmp_path / "pages")
+    assert (tmp_path / "pages").is_symlink()
+    assert (tmp_path / "volume").stat().st_mode & 0o777 == 0o700
+    assert (folder / "index.html").is_file()
+    assert not list(folder.glob(".coreeval*"))
+
+
+def test_a_bundle_inside_a_release_is_refused(made: Made, tmp_path: Path) -> None:
+    for name in ("release.json", "release.sha256"):
+        (tmp_path / name).touch()
+    with pytest.raises(ReleaseError, match="this folder is a release"):
+        write_bundle_of(made.files.root, tmp_path / "pages")
 
 
 @pytest.mark.parametrize(
