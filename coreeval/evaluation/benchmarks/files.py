@@ -230,7 +230,7 @@ def read_records(
     with open_records(path) as file:
         lines = decode_lines(iter_raw_lines(file))
         rows = (
-            ObjectRow(line.number, line.raw, parse_object(line))
+            ObjectRow(line.number, line.raw, _parse_whole(line))
             for line in lines
             if line.raw.strip()
         )
@@ -275,29 +275,62 @@ def collect_records(
 
 
 def parse_object(line: TextLine) -> Object | BadRecord:
-    """Return the JSON object in a line, or the reason why there is none."""
+    """Return the JSON object in a line, or the reason why there is none.
+
+    An object inside it may have a key twice; whoever reads it asks `find_repeated_key`.
+    """
     if not line.valid:
         return BadRecord("the line is not UTF-8")
     try:
-        values = json.loads(line.raw, object_pairs_hook=_refuse_equal_keys)
-    except _KeyTwice as error:
-        return BadRecord(f"the key {error.key[:40]!r} occurs twice in an object")
+        return check_object(json.loads(line.raw, object_pairs_hook=mark_repeated_key))
     except (ValueError, RecursionError) as error:
         return BadRecord(f"not JSON: {error}")
-    return values if isinstance(values, dict) else BadRecord("the value is not a JSON object")
 
 
-class _KeyTwice(ValueError):
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
+def _parse_whole(line: TextLine) -> Object | BadRecord:
+    found = parse_object(line)
+    reason = "" if isinstance(found, BadRecord) else find_repeated_key(found)
+    return BadRecord(reason) if reason else found
 
 
-def _refuse_equal_keys(pairs: list[tuple[str, object]]) -> Object:
+def check_object(value: object) -> Object | BadRecord:
+    """Return a JSON value as an object, or the reason why it is none or has a key twice."""
+    if twice := repeated_key_of(value):
+        return BadRecord(twice)
+    return value if isinstance(value, dict) else BadRecord("the value is not a JSON object")
+
+
+def repeated_key_of(value: object) -> str:
+    """Return a message if a JSON value is itself an object with a key twice."""
+    return value.reason if isinstance(value, _RepeatedKey) else ""
+
+
+class _RepeatedKey(dict[str, object]):
+    """An object in which a key occurs twice, with its last value."""
+
+    reason = ""
+
+
+def mark_repeated_key(pairs: list[tuple[str, object]]) -> Object:
+    """Return an object for a JSON decoder; one with a key twice is found by the functions above."""
     values = dict(pairs)
-    if len(values) < len(pairs):
-        raise _KeyTwice(Counter(key for key, _ in pairs).most_common(1)[0][0])
-    return values
+    if len(values) == len(pairs):
+        return values
+    marked, key = _RepeatedKey(values), Counter(key for key, _ in pairs).most_common(1)[0][0]
+    marked.reason = f"the key {key[:40]!r} occurs twice in an object"
+    return marked
+
+
+def find_repeated_key(*values: object) -> str:
+    """Return a message if some object in JSON values has a key twice, otherwise an empty text."""
+    left = list(values)
+    while left:
+        value = left.pop()
+        if twice := repeated_key_of(value):
+            return twice
+        if isinstance(value, dict | list):
+            left += value.values() if isinstance(value, dict) else value
+    return ""
 
 
 def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadRecord:

@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from coreeval.config import DatasetConfig
-from coreeval.evaluation.benchmarks.files import display_path, make_digest
+from coreeval.evaluation.benchmarks.files import (
+    display_path,
+    find_repeated_key,
+    make_digest,
+    repeated_key_of,
+)
 from coreeval.evaluation.benchmarks.json_elements import JsonElement, iter_json_elements
 from coreeval.evaluation.benchmarks.rows import (
     BenchmarkFormat,
@@ -69,6 +74,8 @@ def _iter_rows(paths: list[Path], config: DatasetConfig) -> Rows:
 def _make_row(element: JsonElement, file: str, number: int) -> RowOrBad:
     record, raw = element.value, str(element.value)
     asked = record.get("qa") if isinstance(record, dict) else None
+    if twice := repeated_key_of(record) or find_repeated_key(asked):
+        return make_bad_row(file, element.line, twice, raw)
     if not isinstance(record, dict) or not isinstance(asked, dict):
         return make_bad_row(file, element.line, "the entry is not an object with the key qa", raw)
     context, answer = read_report(record), _read_answer(asked)

@@ -14,6 +14,8 @@ from typing import NamedTuple, Self
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import (
     BadRecord,
+    check_object,
+    find_repeated_key,
     parse_object,
     read_lines,
     refuse_special_files,
@@ -78,10 +80,7 @@ def read_json_list(path: Path) -> Iterator[ItemRecord]:
         DatasetError: the file cannot be read, or is not such a list.
     """
     for place, element in enumerate(iter_json_elements(path), start=1):
-        if isinstance(element.value, dict):
-            yield ItemRecord(place, element.value)
-        else:
-            yield ItemRecord(place, {}, "the value is not a JSON object")
+        yield _make_record(place, check_object(element.value))
 
 
 def read_json_lines(path: Path) -> Iterator[ItemRecord]:
@@ -92,11 +91,13 @@ def read_json_lines(path: Path) -> Iterator[ItemRecord]:
     """
     for line in read_lines(path):
         if line.raw.strip():
-            found = parse_object(line)
-            if isinstance(found, BadRecord):
-                yield ItemRecord(line.number, {}, found.reason)
-            else:
-                yield ItemRecord(line.number, found)
+            yield _make_record(line.number, parse_object(line))
+
+
+def _make_record(line: int, found: dict[str, object] | BadRecord) -> ItemRecord:
+    if isinstance(found, BadRecord):
+        return ItemRecord(line, {}, found.reason)
+    return ItemRecord(line, found, find_repeated_key(found.get("options"), found.get("qa")))
 
 
 _BRACKET = re.compile(r"\['A'\s*:")

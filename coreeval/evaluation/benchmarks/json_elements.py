@@ -13,10 +13,10 @@ from typing import BinaryIO, Final, NamedTuple
 
 from coreeval.config.user_files import MOST_LINE_BYTES
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import CHUNK, open_records
+from coreeval.evaluation.benchmarks.files import CHUNK, mark_repeated_key, open_records
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
-_DECODER: Final = json.JSONDecoder()
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=mark_repeated_key)
 _LONGEST_TORN: Final = 3
 """A number that is cut at the end of the buffer ends fewer characters before it, as in `1e-`."""
 

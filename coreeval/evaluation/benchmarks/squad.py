@@ -12,7 +12,12 @@ from typing import Final
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.files import display_path, make_digest
+from coreeval.evaluation.benchmarks.files import (
+    display_path,
+    find_repeated_key,
+    make_digest,
+    repeated_key_of,
+)
 from coreeval.evaluation.benchmarks.json_elements import JsonElement, iter_json_elements
 from coreeval.evaluation.benchmarks.rows import (
     LONGEST_ID,
@@ -75,9 +80,9 @@ _Question = tuple[dict[str, object], object, str]
 
 def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]:
     """Yield the questions of an article; a reason replaces questions that cannot be read."""
-    paragraphs = article.value.get("paragraphs") if isinstance(article.value, dict) else None
-    if not isinstance(article.value, dict) or not isinstance(paragraphs, list):
-        yield f"article {place} has no `paragraphs` list"
+    paragraphs = _find_list(article.value, "paragraphs")
+    if not isinstance(article.value, dict) or isinstance(paragraphs, str):
+        yield f"article {place}{paragraphs}"
         return
     title = str(article.value.get("title") or place)
     if len(title) > LONGEST_ID:
@@ -85,9 +90,9 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
         return
     for number, paragraph in enumerate(paragraphs, start=1):
         cluster = f"{title}/{number}"
-        asked = paragraph.get("qas") if isinstance(paragraph, dict) else None
-        if not isinstance(paragraph, dict) or not isinstance(asked, list):
-            yield f"paragraph {cluster} has no `qas` list"
+        asked = _find_list(paragraph, "qas")
+        if not isinstance(paragraph, dict) or isinstance(asked, str):
+            yield f"paragraph {cluster}{asked}"
             continue
         context = paragraph.get("context")
         if isinstance(context, str):  # one text in memory for all of its questions
@@ -99,10 +104,20 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
                 yield f"paragraph {cluster} has a question that is not an object"
 
 
+def _find_list(value: object, key: str) -> list[object] | str:
+    """Return the list under a key of an object, or the reason why it cannot be read."""
+    if twice := repeated_key_of(value):
+        return f": {twice}"
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else f" has no `{key}` list"
+
+
 def _make_row(
     asked: dict[str, object], context: object, cluster: str, file: str, line: int, number: int
 ) -> RowOrBad:
     own, raw = asked.get("id"), str(asked)
+    if twice := find_repeated_key(asked):
+        return make_bad_row(file, line, twice, raw)
     if asked.get("is_impossible") is True:
         return make_bad_row(file, line, _IMPOSSIBLE, raw)
     answers = _read_answers(asked.get("answers"))

@@ -19,7 +19,9 @@ from coreeval.evaluation.benchmarks.files import (
     BadRecord,
     Object,
     TextLine,
+    check_object,
     display_path,
+    find_repeated_key,
     make_digest,
     open_records,
     parse_object,
@@ -227,6 +229,9 @@ def _json_rows(config: DatasetConfig, files: list[tuple[Path, TableColumns]]) ->
             if isinstance(found.values, BadRecord):
                 yield make_bad_row(file, found.line, found.values.reason, found.raw)
                 continue
+            if twice := find_repeated_key(*map(found.values.get, columns.names)):
+                yield make_bad_row(file, found.line, twice, found.raw)
+                continue
             yield columns.row(
                 found.values, file=file, line=found.line, number=number, raw=found.raw
             )
@@ -251,8 +256,7 @@ def read_json_rows(path: Path) -> Iterator[JsonRow]:
             yield JsonRow(read.number, read.number, read.raw, values)
         return
     for number, (line, value) in enumerate(iter_json_elements(path), start=1):
-        values = value if isinstance(value, dict) else BadRecord("the value is not a JSON object")
-        yield JsonRow(line, number, json.dumps(value), values)
+        yield JsonRow(line, number, json.dumps(value), check_object(value))
 
 
 def _is_list(path: Path) -> bool:

@@ -114,6 +114,14 @@ def test_what_is_no_record_says_why(tmp_path: Path) -> None:
     assert len({row.line for row in found.bad_rows}) == len(bad)
 
 
+@pytest.mark.parametrize("key", ["qa", "question"])
+def test_a_key_twice_is_a_bad_row(tmp_path: Path, key: str) -> None:
+    twice = json.dumps(record()).replace(f'"{key}": ', f'"{key}": 0, "{key}": ')
+    found = read("finqa", put(tmp_path / "t.json", f"[{twice}, {json.dumps(record())}]"), READING)
+    [row] = found.bad_rows
+    assert row.reason == f"the key '{key}' occurs twice in an object"
+
+
 def test_a_file_of_lines_is_refused(tmp_path: Path) -> None:
     path = put(tmp_path / "t.json", f"{json.dumps(record())}\n{json.dumps(record())}\n")
     with pytest.raises(DatasetError, match="no JSON list"):

@@ -171,6 +171,19 @@ def test_a_line_that_is_no_item(tmp_path: Path, entry: object, reason: str) -> N
     assert reason in row.reason
 
 
+def test_a_record_with_a_key_twice_is_no_item(tmp_path: Path) -> None:
+    good = '{"input": "Which?", "output": "A", "meta": {"a": 1, "a": 2}}'
+    bad = '{"input": "Which?", "output": "A", "output": "B"}'
+    nested = '{"input": "Which?", "output": "A", "options": {"A": "x", "B": "y", "B": "z"}}'
+    (tmp_path / "test.json").write_text(f"[{good}, {bad}]")
+    (tmp_path / "test.jsonl").write_text("\n".join((good, bad, nested)))
+    for benchmark, wrong in (("alphafin", [2]), ("jsonl", [2, 3])):
+        found = load_items(benchmark, tmp_path, "test")
+        assert [row.line for row in found.bad_rows] == wrong
+        assert all("occurs twice in an object" in row.reason for row in found.bad_rows)
+        assert len(found.items) == 1
+
+
 def test_broken_lines_cost_only_themselves(tmp_path: Path) -> None:
     good = b'{"input": "q", "output": "x"}\n'
     path = put(tmp_path / "own.jsonl", good + b"\n{\n\xff\xfe\n" + good)

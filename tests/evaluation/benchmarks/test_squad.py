@@ -106,6 +106,13 @@ def test_a_task_of_another_kind_or_with_other_fields_is_refused(tmp_path: Path) 
     assert "question, context" in caught.value.hint
 
 
+@pytest.mark.parametrize("key", ["title", "context", "question", "answer_start"])
+def test_a_key_twice_is_a_bad_row(tmp_path: Path, key: str) -> None:
+    text = document().replace(f'"{key}": ', f'"{key}": 0, "{key}": ')
+    with pytest.raises(DatasetError, match=f"the key '{key}' occurs twice"):
+        read("squad", put(tmp_path / "dev-v2.0.json", text), READING, split="dev")
+
+
 def test_ids_that_are_there_twice_are_bad_rows(tmp_path: Path) -> None:
     path = put(tmp_path / "dev.json", document([QUESTIONS[0], QUESTIONS[0]]))
     found = read("squad", path, READING)

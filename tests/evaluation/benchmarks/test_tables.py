@@ -189,6 +189,17 @@ def test_a_json_line_with_a_key_twice_is_a_bad_row(tmp_path: Path) -> None:
     assert len(found.samples) == 1
 
 
+@pytest.mark.parametrize("form", ["{}\n{}", "[{},\n{}]"])
+def test_a_key_twice_is_refused_where_it_is_read(tmp_path: Path, form: str) -> None:
+    unread = '{"text": "b", "label": "joy", "meta": {"id": 1, "id": 1}}'
+    for bad in ('{"text": "a", "label": "joy", "label": "anger"}',
+                '{"text": "a", "label": {"name": "joy", "name": "anger"}}'):  # fmt: skip
+        found = read("jsonl", put(tmp_path / "x.jsonl", form.format(bad, unread)))
+        [row] = found.bad_rows
+        assert row.line == 1 and row.reason.endswith("occurs twice in an object")
+        assert [sample.fields["text"] for sample in found.samples] == ["b"]
+
+
 def test_one_json_document_is_not_json_lines(tmp_path: Path) -> None:
     path = put(tmp_path / "x.jsonl", json.dumps({"rows": ROWS}, indent=1))
     with pytest.raises(DatasetError, match="no line of the file is a JSON object") as caught:
