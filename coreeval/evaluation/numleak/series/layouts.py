@@ -83,6 +83,8 @@ class CellRows(NamedTuple):
     """Markers of "no value" in the file."""
     header: int
     """The number of the line that names the columns."""
+    delimiter: str = ","
+    """The character between two columns."""
 
 
 class _Line(NamedTuple):
@@ -279,4 +281,5 @@ def read_rows(text: str, definition: SeriesDefinition) -> CellRows:
     Raises:
         DatasetError: the file does not have this layout, or lacks the column.
     """
-    return READERS[definition.source.format](text, definition)
+    found = READERS[definition.source.format](text, definition)
+    return found._replace(delimiter=find_delimiter(text))

@@ -25,7 +25,8 @@ LATEST_YEAR: Final = 9000
 MOST_SHOWN: Final = 3
 """The number of dates or lines that a note lists before it counts the rest."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+_COMMAS: Final = re.compile(r"[+-]?\d*(?:,\d+)+(?:\.\d+)?")
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[/:M](\d{1,2})(?:[/:](\d{1,2}))?")
 _FINER: Final = tuple(each for each in FREQUENCIES if each != "weekly")
 """Frequencies that dates in a finer file can have, finest first; a week is dated by a day."""
@@ -69,11 +70,12 @@ def read_cells(
     marks = frozenset((*found.missing, *definition.source.missing))
     sizes = frozenset(float(mark) for mark in marks if _NUMBER.fullmatch(mark))
     read, bad = list[tuple[Period, float]](), list[str]()
+    grouped = _groups_thousands(found)
     for row in found.rows:
         if row.cell in marks:
             continue
         try:
-            value = _number(row)
+            value = _number(row, grouped=grouped)
             if value not in sizes:
                 read.append((parse_row_date(row, definition), value))
         except ValueError as error:
@@ -81,10 +83,32 @@ def read_cells(
     return read, bad
 
 
-def _number(row: CellRow) -> float:
-    text = row.cell.replace("\N{MINUS SIGN}", "-").removesuffix("%").rstrip()
-    if _THOUSANDS.fullmatch(text):
+def _groups_thousands(found: CellRows) -> bool:
+    """Return whether a comma in a number certainly groups thousands, as `1,204` alone does not.
+
+    Some number has two commas or a comma and a point, or no number has a decimal comma and the
+    columns are not separated by semicolons, as they are where decimals have commas.
+    """
+    cells = [text for row in found.rows if _COMMAS.fullmatch(text := _strip_sign(row.cell))]
+    groups = [text for text in cells if _THOUSANDS.fullmatch(text)]
+    if any("." in text or text.count(",") > 1 for text in groups):
+        return True
+    return len(groups) == len(cells) and found.delimiter != ";"
+
+
+def _strip_sign(cell: str) -> str:
+    return cell.replace("\N{MINUS SIGN}", "-").removesuffix("%").rstrip()
+
+
+def _number(row: CellRow, *, grouped: bool) -> float:
+    text = _strip_sign(row.cell)
+    if grouped and _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
+    if _COMMAS.fullmatch(text):
+        raise ValueError(
+            f"{row.cell!r} may have a decimal comma; write decimals with a point, and thousands "
+            "without a comma"
+        )
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{row.cell!r} is not a number")
     value = float(text)

@@ -62,6 +62,32 @@ def test_dates_are_read_as_files_write_them(text: str) -> None:
     assert written(read(HEAD + f"{text},1\n")) == {"2020-03": 1.0}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "date;value\n2020-01;0,990\n2020-02;1,204\n",
+        "date;value\n2020-01;1,104\n2020-02;1,204\n",
+        'date,value\n2020-01,"0,990"\n2020-02,"1,204"\n',
+        "date\tvalue\n2020-01\t1,20\n2020-02\t1,204\n",
+    ],
+)
+def test_a_decimal_comma_is_not_read_as_thousands(text: str) -> None:
+    with pytest.raises(DatasetError, match="may have a decimal comma; write decimals with a point"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('date,value\n2020-01,"1,104"\n2020-02,980\n', [1104.0, 980.0]),
+        ("date;value\n2020-01;1,104.5\n2020-02;1,204\n", [1104.5, 1204.0]),
+        ('date,value\n2020-01,"1,104,500"\n2020-02,"1,204"\n', [1104500.0, 1204.0]),
+    ],
+)
+def test_a_comma_that_groups_thousands_is_read(text: str, values: list[float]) -> None:
+    assert [*written(read(text)).values()] == values
+
+
 def test_a_row_that_cannot_be_read_is_named_and_left_out() -> None:
     text = months(*range(1, 11)) + "2020-13,1\n2020-11,about 3\n2021-01,1e99\n03/04/2021,2\n"
 
