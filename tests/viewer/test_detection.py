@@ -125,6 +125,21 @@ def test_what_was_not_measured_is_named(detected: RunFiles, tmp_path: Path) -> N
     assert "<table" not in html
 
 
+def test_detectors_stand_side_by_side_though_no_target_was_evaluated(
+    detected: RunFiles, tmp_path: Path
+) -> None:
+    report = json.loads(detected.report_json.read_bytes())
+    report["arms"]["targets"] = report["decomposition"]["targets"] = []
+    matrix = report["decomposition"]["agreement"]
+    unseen = {"said": "not_measured", "verdict": "", "reason": "was not run"}
+    for row in matrix["rows"]:
+        row["cells"] |= {"pcr": unseen, "membership": {**unseen, "said": "cannot_tell"}}
+    client, address = _client(_changed(detected, tmp_path, json.dumps(report).encode()))
+    html = client.get(address).text
+    shown = html.partition("Results of all detectors")[2].partition("</thead>")[0]
+    assert "<th>membership</th>" in shown and "<th>PCR</th>" not in shown
+
+
 @pytest.mark.parametrize("damage", [b"{", b"[]", b"{}", b"\xff"])
 def test_a_damaged_report_is_told_in_one_message(
     detected: RunFiles, tmp_path: Path, damage: bytes

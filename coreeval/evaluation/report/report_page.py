@@ -106,6 +106,7 @@ def report_page(document: Json) -> str:
             axes=axes_of(document),
             sections=list_sections(document),
             not_run=list_not_run(document),
+            measured=list_measured(document),
             headline=SCORING[_kind_of(document)].headline,
             **_comparability(document),
         )
@@ -140,6 +141,7 @@ def detection_part(document: Json) -> str:
         "axes": axes_of(document),
         "sections": list_sections(document),
         "not_run": list_not_run(document),
+        "measured": list_measured(document),
         **_comparability(document),
     }
     return _environment().get_template("part.html.jinja").render(**document, **named)
@@ -164,15 +166,31 @@ def list_sections(document: Json) -> list[ShownSection]:
         if section.is_present(document)
     ]
     documents = document.get(DOCUMENTS, {})
-    return [
+    shown = [
         ShownSection(
             section.anchor,
-            section.title,
+            section.title[:1].upper() + section.title[1:],
             section.template,
             detector.make_tables(documents[detector.name]) if detector.name in documents else (),
         )
         for section, detector in sorted(present, key=lambda each: each[0].place)
     ]
+    return [*shown, _AGREEMENT] if list_measured(document) else shown
+
+
+_AGREEMENT: Final = ShownSection(
+    "agreement", "Results of all detectors", "agreement.html.jinja", tables=()
+)
+
+
+def list_measured(document: Json) -> dict[str, str]:
+    """Return the question of each detector that judged at least one target, by its key."""
+    matrix = (document.get("decomposition") or {}).get("agreement", {"asks": {}})
+    return {
+        key: question
+        for key, question in matrix["asks"].items()
+        if any(row["cells"][key]["said"] != "not_measured" for row in matrix["rows"])
+    }
 
 
 def list_not_run(document: Json) -> list[Detector]:
