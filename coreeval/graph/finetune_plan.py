@@ -126,11 +126,18 @@ def plan_finetune(request: FinetuneRequest) -> FinetunePlan:
     Raises:
         RunStateError: there is no run, or some of its samples are unfinished.
         RunCorrupt: the earlier document is damaged.
-        UsageError: there are no weights, they do not fit into memory, or torch is not installed.
+        UsageError: the task has no labels, there are no weights, they do not fit into memory, or
+            torch is not installed.
         DatasetError: the arms share too few samples or labels, or there is no train split.
     """
     files, manifest, setup = open_run(request.run_dir, None, may_repeat=True)
     read_document(files, FINETUNE)
+    if setup.task.kind != "labels":
+        raise UsageError(
+            "detect finetune needs a task with labels, because it compares macro-F1",
+            where=f"the task {setup.task.name!r} of the run",
+            hint="use detect membership or detect exchangeability",
+        )
     if request.samples < study_data.FEWEST:
         raise UsageError(
             f"at least {study_data.FEWEST} samples are needed, not {request.samples}",

@@ -158,26 +158,44 @@ def find_origin(group: PluginGroup, name: str) -> PluginOrigin:
             where=f"entry points of coreeval.{group}",
             hint=f"choose one of them by its class: plugin:{offered[0].target}",
         )
-    return offered[0]
+    return _identify_code(offered[0], [offered[0].distribution])
 
 
 def _find_class(group: PluginGroup, name: str) -> PluginOrigin:
-    top = name.partition(":")[0].partition(".")[0]
+    origin = PluginOrigin(group=group, name=name, target=name, api=PLUGIN_API[group])
+    return _identify_code(origin, metadata.packages_distributions().get(_top_module(origin), ()))
+
+
+def _top_module(origin: PluginOrigin) -> str:
+    return origin.target.partition(":")[0].partition(".")[0]
+
+
+def _identify_code(origin: PluginOrigin, packages: Iterable[str]) -> PluginOrigin:
+    """Return an origin with the package that has installed its module, or else with a digest.
+
+    Args:
+        origin: The origin.
+        packages: The packages that may have installed it.
+
+    Raises:
+        PluginError: the module is missing, or its code is neither in files nor in folders.
+    """
+    top, named = _top_module(origin), sorted({*filter(None, packages)})
     spec = util.find_spec(top)
     if spec is None:
         raise PluginError(
-            f"there is no module {top!r}, which should contain the plugin {name}",
-            where=f"plugin:{name}",
+            f"there is no module {top!r}, which should contain the plugin {origin.name}",
+            where=f"plugin:{origin.name}",
             hint="install its package into this environment, or add its folder to PYTHONPATH",
         )
-    origin = PluginOrigin(group=group, name=name, target=name, api=PLUGIN_API[group])
-    packages = sorted(set(metadata.packages_distributions().get(top, ())))
-    found = metadata.distribution(packages[0]) if len(packages) == 1 else None
+    found = metadata.distribution(named[0]) if len(named) == 1 else None
     if found and _is_installed_by(found, spec):
-        return origin.model_copy(update={"distribution": found.name, "version": found.version})
+        package = {"distribution": found.name, "version": found.version}
+        return origin.model_copy(update=package)
     places = list(spec.submodule_search_locations or ()) or [spec.origin or ""]
-    _refuse_unreadable(places, name)
-    return origin.model_copy(update={"digest": _hash_code(map(Path, places), name)})
+    _refuse_unreadable(places, origin.name)
+    digest = _hash_code(map(Path, places), origin.name)
+    return origin.model_copy(update={"distribution": "", "version": "", "digest": digest})
 
 
 def _is_installed_by(package: metadata.Distribution, spec: ModuleSpec) -> bool:

@@ -132,9 +132,16 @@ def test_questions_that_are_none(site: Site, ask: str, told: str) -> None:
         ("1 / 0", "failed in score: ZeroDivisionError"),
         ("None", "must return a mapping of JSON values"),
         ("{'verdict': 'known', 'reason': '', 'x': object()}", "a mapping of JSON values"),
+        ("{'verdict': 'known', 'reason': 'r', 'x': float('nan')}", "without NaN or infinity"),
+        ("{'verdict': 'known', 'reason': '\\ud800'}", "a mapping of JSON values"),
+        ("{'verdict': 'known', 'reason': 'r', 'x': 'y' * 8_000_000}", "more than 8,000,000 bytes"),
+        ("{'verdict': 'known', 'reason': ' '}", "gave no reason for its verdict"),
         ("{'verdict': 'famous', 'reason': ''}", "gave the verdict 'famous', but its verdicts are"),
         ("{'verdict': 'known'}", "gave no reason for its verdict"),
-        ("{'verdict': 'known', 'reason': '', 'target': 'x'}", "gave 'target', a key that CoreEval"),
+        (
+            "{'verdict': 'known', 'reason': 'r', 'target': 'x'}",
+            "gave 'target', a key that CoreEval",
+        ),
     ],
 )
 def test_findings_that_are_none(site: Site, score: str, told: str) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from coreeval.cli.app import main
+from coreeval.errors import UsageError
 from coreeval.evaluation.annotation.criteria import STUDIES
 from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
+from coreeval.graph.finetune_plan import FinetuneRequest, plan_finetune
 from coreeval.releases.annotation_scores import score_sheets
 from coreeval.releases.annotation_sheets import SHEET_FOLDER, export_sheets
 from coreeval.releases.create import make_release
@@ -98,6 +100,11 @@ def test_the_control_arm_and_targets(ended: Lab) -> None:
     assert shares.keys() == {"original", "semantic", "updated", "control"}
     if kind_of_run(ended) != "summary":
         assert set(shares.values()) == {1.0}
+
+
+def test_a_contamination_test_needs_labels(lab: Lab) -> None:
+    with pytest.raises(UsageError, match="detect finetune needs a task with labels"):
+        plan_finetune(FinetuneRequest(run_dir=lab.files.root, model="hf:weights"))
 
 
 def test_masked_options_are_asked_for(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,22 @@ def test_an_entry_point_may_be_a_module_and_may_name_extras(site: Site, tmp_path
     site.write("echo_module", "plugin_api = 1\nasync def answer(request): return request\n")
     use = PluginUse("targets", "echoes")
     assert allow_plugin(use).target == "echo_module:"
-    assert load_plugin(use, TargetPlugin).origin.distribution == "coreeval-example-plugin"
+    assert load_plugin(use, TargetPlugin).origin.digest
+
+
+def test_an_entry_point_whose_code_no_package_has_installed_is_known_by_its_code(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an editable install, or if another module of that name comes first on the path."""
+    site.install(TEMPLATE)
+    record = next(site.folder.glob("*.dist-info")) / "RECORD"
+    record.write_text("__editable__.pth,,\n")
+    before = find_origin("formats", "blocks")
+    assert (before.distribution, before.version, len(before.digest)) == ("", "", 64)
+    site.forget()
+    with (site.folder / "example_plugin" / "blocks.py").open("a") as code:
+        code.write("\n")
+    assert find_origin("formats", "blocks").digest != before.digest
 
 
 def test_a_module_without_a_package_is_known_by_its_code(site: Site) -> None:

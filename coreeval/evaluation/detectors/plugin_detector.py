@@ -4,6 +4,7 @@ The document of a plugin's finding defines its verdicts. So a report, a release 
 created from it without the plugin's code, even if the plugin is not installed.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Protocol, cast
 
@@ -28,6 +29,8 @@ from coreeval.tools.plugins import Plugin, load_plugin
 from coreeval.tools.text import visible_line
 
 _MOST_QUESTIONS: Final = 1_000_000
+_MOST_BYTES: Final = 8_000_000
+"""The most bytes of a finding as JSON."""
 _OURS: Final = ("target", "caveat")
 """Keys of a finding that a plugin must not set."""
 _Words = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(visible_line)]
@@ -178,14 +181,19 @@ class _PluginDetector:
             verdicts = dict(self._detector.verdicts)
         try:
             finding = _FINDING.validate_python(dict(found))
-        except (TypeError, ValueError):
-            raise self._plugin.fail("must return a mapping of JSON values from score") from None
+            size = len(json.dumps(finding, allow_nan=False, ensure_ascii=False).encode())
+        except (TypeError, ValueError, RecursionError):
+            raise self._plugin.fail(
+                "must return a mapping of JSON values from score, without NaN or infinity"
+            ) from None
+        if size > _MOST_BYTES:
+            raise self._plugin.fail(f"returned more than {_MOST_BYTES:,} bytes from score")
         if finding.get("verdict") not in verdicts:
             known = ", ".join(verdicts)
             raise self._plugin.fail(
                 f"gave the verdict {finding.get('verdict')!r}, but its verdicts are {known}"
             )
-        if not isinstance(finding.get("reason"), str):
+        if not isinstance(reason := finding.get("reason"), str) or not reason.strip():
             raise self._plugin.fail("gave no reason for its verdict: `reason` must be a sentence")
         if odd := [key for key in _OURS if key in finding]:
             raise self._plugin.fail(f"gave {odd[0]!r}, a key that CoreEval writes itself")

@@ -92,7 +92,14 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]
     (re.compile(r"\{,\}"), ","),
     (GROUPING, "_"),
     (re.compile(r"[^\S\n]+"), " "),
-    (re.compile(r"\A( ?[-+\u2212]?[1-9]\d{0,2}) (\d{3})(?= ?\.? ?\Z)"), r"\1_\2"),
+    (
+        re.compile(
+            r"\A( ?(?:(?:about|around|approximately|roughly|nearly|almost) )?[-+\u2212]?[$€£¥]?"
+            r" ?[1-9]\d{0,2}) (\d{3})(?= ?(?:%|[$€£¥]|[^\W\d_]{1,20})?\.? ?\Z)",
+            re.IGNORECASE,
+        ),
+        r"\1_\2",
+    ),
     (_POWER_OF_TEN, lambda found: f"e{(found[1] or found[2]).translate(_LOWERED)}"),
 )
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
