@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol, cast, get_args
 from pydantic import JsonValue, TypeAdapter
 
 from coreeval.config import Config
+from coreeval.config.credentials import hide_url_credentials
 from coreeval.config.plugins import PluginUse
 from coreeval.languages import ENGLISH
 from coreeval.schema import (
@@ -28,10 +29,12 @@ from coreeval.schema import (
     Value,
     Window,
 )
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.gdelt.rows import Article, evidence_id, host_of
 from coreeval.tools.gdelt.sources import OnRetrieval, SourceCache
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.licences import forbids_changes
 from coreeval.tools.plugins import Plugin, load_plugin
 
 _PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
@@ -57,7 +60,7 @@ class NewsArticle(NamedTuple):
     """Names that the article mentions besides those in its title."""
     licence: str = ""
     """A short name of the text's licence, such as `CC BY 4.0`; empty for the publisher's own
-    terms."""
+    terms. An article is left out if it forbids derived works."""
 
 
 class KnowledgeSettings(Value):
@@ -129,8 +132,10 @@ class PluginSource:
 
         if len(listed) > _MOST_ARTICLES:
             raise self._plugin.fail(f"returned more than {_MOST_ARTICLES:,} articles from find")
-        articles = [self._make_article(each, number) for number, each in enumerate(listed, 1)]
-        licences = {evidence_id(each.url): each.licence for each in _known(listed)}
+        made = [self._make_article(each, number) for number, each in enumerate(listed, 1)]
+        forbidden = [forbids_changes(str(each.licence)) for each in _known(listed)]
+        articles = [each for each, left_out in zip(made, forbidden, strict=True) if not left_out]
+        licences = {evidence_id(each.url): str(each.licence) for each in _known(listed)}
         worst = _PRECISIONS.index(self._settings.min_precision)
         with open_temporary_store(articles) as store:
             ranked: Mapping[str, Sequence[Evidence]] = (
@@ -144,7 +149,14 @@ class PluginSource:
         return Retrieval(
             by_query=by_query,
             reasons={query: "no_news" for query, items in by_query.items() if not items},
+            notes=self._describe_forbidden(sum(forbidden)),
         )
+
+    def _describe_forbidden(self, number: int) -> tuple[str, ...]:
+        if not number:
+            return ()
+        left_out = format_quantity(number, "article was", "articles were")
+        return (f"{self.name}: {left_out} left out, because the licence forbids derived works",)
 
     def _make_article(self, given: object, number: int) -> Article:
         """Return an article in the form that the store accepts.
@@ -157,7 +169,8 @@ class PluginSource:
         with self._plugin.guard("find"):
             moment = _DATE.validate_python(given.published_at)
             if moment.tzinfo is None:
-                told = f"returned a time without a time zone for {given.url[:100]!r}"
+                shown = hide_url_credentials(given.url)[:100]
+                told = f"returned a time without a time zone for {shown!r}"
                 raise self._plugin.fail(told)
             moment = moment.astimezone(UTC)
             named = [NamedEntity(name=str(name), type="other") for name in given.entities]
@@ -165,7 +178,7 @@ class PluginSource:
                 told = f"returned an article with the invalid address {given.url[:100]!r}"
                 raise self._plugin.fail(told)
             return Article(
-                url=given.url,
+                url=hide_url_credentials(given.url),
                 title=str(given.title),
                 crawled_at=moment,
                 stated_at=moment if given.is_exact else None,

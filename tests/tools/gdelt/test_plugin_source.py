@@ -71,6 +71,19 @@ async def test_each_query_gets_its_articles(site: Site, tmp_path: Path) -> None:
     source.close()
 
 
+async def test_licences_and_credentials_count_as_in_other_news(site: Site, tmp_path: Path) -> None:
+    closed = ETNA.replace("CC BY 4.0", "CC BY-ND 4.0")
+    private = LAKE.replace("/lake", "/lake?token=5f3a9c1b7e")
+    found = await _open(site, tmp_path, f"[{private}, {closed}]").fetch(QUERIES, WINDOW, 5)
+    (lake,) = found.by_query["a"]
+    assert lake.licence == "CC BY 4.0"
+    assert lake.url.startswith("https://news.example/lake?token=hidden-")
+    assert found.by_query["b"] == ()
+    assert found.notes == (
+        "plugin:news_of:News: 1 article was left out, because the licence forbids derived works",
+    )
+
+
 async def test_a_time_that_nobody_states_is_less_certain(site: Site, tmp_path: Path) -> None:
     seen = LAKE.replace("licence=", "is_exact=False, licence=")
     for precision, count in (("cluster", 0), ("crawl", 1)):
