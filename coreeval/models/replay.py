@@ -109,6 +109,8 @@ def open_replay(config: ModelConfig) -> Model:
 def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> int:
     """Write a model's calls from a call store as a file for `replay:`; return their number.
 
+    Calls whose texts a takedown has erased are left out.
+
     Args:
         records: The store's calls, or some of them.
         path: The file.
@@ -121,6 +123,8 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
     """
     answers, others = dict[str, Line](), set[str]()
     for record in records:
+        if record.is_erased:
+            continue
         asked = _StoredRequest.model_validate_json(record.request)
         name = f"{asked.provider}:{asked.model}"
         if name == model:

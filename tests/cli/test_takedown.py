@@ -235,6 +235,17 @@ def test_no_byte_that_is_kept_names_them(folder: Path, shell: Shell) -> None:
     assert again["left"] == said.document["left"]
 
 
+def test_calls_that_were_erased_stop_no_estimate_and_no_export(folder: Path, shell: Shell) -> None:
+    said = shell("takedown", NAME, "--yes", "--json").document["places"]
+    assert {"blanked"} == {row["action"] for row in said if row["kind"] == "calls"}
+    for config in ("rte.yaml", "emotion.yaml"):
+        assert shell("estimate", folder / config).code == 0
+    run = run_of(folder, "emotion")
+    assert shell("resume", run).code == 0
+    assert shell("evaluate", run, "--dry-run").code == 0
+    assert shell("calls", "export", "--model", "openai:good", "--out", folder / "x.jsonl").code == 0
+
+
 PERSON = "Zebulon Quarkwhistle"
 HANDLE = "zebulon-quarkwhistle"
 

@@ -79,6 +79,8 @@ and the judges of the cost of defences."""
 def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
     """Return the last calls of each role and of targets; empty if there is no call store.
 
+    Calls whose texts a takedown has erased are left out, because their size is not known.
+
     Raises:
         RunCorrupt: the call store is damaged.
     """
@@ -89,6 +91,7 @@ def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
             read_usage(record)
             for role in (*ROLES, *OTHER_ROLES)
             for record in store.newest(role, MOST_CALLS)
+            if not record.is_erased
         ]
 
 

@@ -23,7 +23,13 @@ from coreeval.tools.files import (
     is_plain_file,
     leads_out,
 )
-from coreeval.tools.stores.call_records import CallRecord, canonical_json, decompress, encode_record
+from coreeval.tools.stores.call_records import (
+    ERASED,
+    CallRecord,
+    canonical_json,
+    decompress,
+    encode_record,
+)
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import StoreDatabase, refuse_special_file
 from coreeval.tools.stores.places import find_schema, marker_of
@@ -286,8 +292,6 @@ def erase_checkpoints(
         yield TextMatches(kind="samples in flight", path=path, count=len(threads), action="deleted")
 
 
-ERASED = "taken_down"
-"""The error recorded for an erased call, so that it no longer counts as an answer."""
 _BATCH = 200
 _BODIES = ("request", "response", "logprobs")
 _WORDS = ("error", "tries")

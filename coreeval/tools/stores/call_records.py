@@ -21,6 +21,8 @@ _PLAIN = b"\0"
 SHARED = 400
 """The number of characters from which instructions are stored once for all requests that contain
 them."""
+ERASED = "taken_down"
+"""The error of a call whose texts a takedown has erased; it is no longer an answer."""
 _LEVEL = 1
 """The zlib level: a third of the time of the default level for a tenth more bytes."""
 
@@ -38,7 +40,8 @@ class CallRecord:
     """The model's text, unchanged."""
     valid: bool
     error: str = ""
-    """The reason that it is not an answer: `truncated`, `refusal`, `empty` or `invalid: …`."""
+    """The reason that it is not an answer: `truncated`, `refusal`, `empty`, `taken_down` or
+    `invalid: …`."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
     """The prompt tokens that were in the provider's own cache (part of `prompt_tokens`)."""
@@ -59,6 +62,11 @@ class CallRecord:
     logprobs: str = ""
     """The JSON of the `content` of a chat completion's `logprobs`, for the answer's first tokens;
     "" if not requested or not returned."""
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether a takedown has erased its texts; only its cost and its model are left."""
+        return self.error == ERASED
 
 
 def canonical_json(value: Json) -> str:

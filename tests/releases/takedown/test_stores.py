@@ -21,7 +21,7 @@ from coreeval.graph.cassettes.record import record as record_cassette
 from coreeval.releases.annotation_sheets import export_sheets
 from coreeval.releases.exports.export import export
 from coreeval.releases.takedown import erasure
-from coreeval.releases.takedown.calls import ERASED, TextMatches, erase_calls
+from coreeval.releases.takedown.calls import TextMatches, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.erasure import Erasure, erase_scores, find_places
 from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
@@ -143,7 +143,7 @@ def test_a_call_loses_its_words_and_keeps_its_price(tmp_path: Path) -> None:
     assert [store.get(each.key) for each in (asked, answered, hidden)] == [None] * 3
     kept = store.get(other.key)
     assert kept is not None and kept.response == "no"
-    gone = [each for each in store.records() if each.error == ERASED]
+    gone = [each for each in store.records() if each.is_erased]
     assert store.corrupt_rows == 0
     store.close()
     assert [(each.usd, each.prompt_tokens, each.paid_by, each.role, each.valid, each.response)
