@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from coreeval.config.knowledge import BigQueryConfig, Feed
-from coreeval.errors import ConfigError
+from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError
 from coreeval.schema import (
     Coverage,
     EntityQuery,
@@ -88,7 +88,10 @@ class StatementRunner(Protocol):
     def run(
         self, statement: BigQueryStatement, turn: RequestDeadline, *, expected: int, most: int
     ) -> StatementResult:
-        """Run a statement, limited to `most` billed bytes."""
+        """Run a statement, limited to `most` billed bytes; errors are part of the result.
+
+        A statement above the limit is refused with BudgetSpent.
+        """
         ...
 
     def close(self) -> None:
@@ -132,9 +135,12 @@ def run_statements(
 ) -> BigQueryAnswer:
     """Dry-run statements, report the price, and execute them; refusals are returned in the answer.
 
+    Once anything has been billed, errors are returned in the answer too, so that what was paid for
+    is used and counted.
+
     Raises:
-        BudgetSpent: they would exceed the run's cap; none was sent.
-        CoreEvalError: the user has to fix something first.
+        BudgetSpent: they would exceed the run's cap; nothing was billed.
+        CoreEvalError: the user has to fix something first; nothing was billed.
     """
     answer = BigQueryAnswer()
     try:
@@ -149,10 +155,18 @@ def run_statements(
     try:
         answer.notes.append(f"BigQuery was expected to bill {format_cost(expected)}")
         tell(f"BigQuery is going to read {format_cost(expected)}")
-        for each, price in zip(statements, prices, strict=True):
-            _run_statement(runner, each, turn, price, answer)
+        for at, (each, price) in enumerate(zip(statements, prices, strict=True)):
+            if price:
+                asked = _add_pages(each, answer)
+                outcome, prices[at] = _run_statement(runner, asked, turn, price, bill)
+                if prices[at] > price:
+                    answer.notes.append(
+                        f"The {each.feed} table has grown since its dry run: BigQuery was expected "
+                        f"to bill {format_cost(prices[at])} for it"
+                    )
+                _add_result(answer, each, outcome)
     finally:
-        bill.settle(expected, answer.billed)
+        bill.settle(sum(prices), answer.billed)
     answer.notes.append(f"BigQuery billed {format_cost(answer.billed)}")
     return answer
 
@@ -165,23 +179,49 @@ def _price_statement(
     return least_billed_bytes(statement, scanned) if scanned else 0
 
 
+def _add_pages(statement: BigQueryStatement, answer: BigQueryAnswer) -> BigQueryStatement:
+    """Return a statement that also looks up pages found by earlier ones, if its table is `gal`."""
+    if statement.feed != "gal":
+        return statement
+    return replace(statement, urls=tuple(dict.fromkeys(found.url for found, _ in answer.found)))
+
+
 def _run_statement(
     runner: StatementRunner,
-    each: BigQueryStatement,
+    statement: BigQueryStatement,
     turn: RequestDeadline,
     price: int,
-    answer: BigQueryAnswer,
-) -> None:
-    """Add the results of one statement; later tables also look up pages found by earlier ones."""
-    if not price:
-        return
-    urls = (
-        tuple(dict.fromkeys(found.url for found, _ in answer.found)) if each.feed == "gal" else ()
-    )
-    outcome = runner.run(replace(each, urls=urls), turn, expected=price, most=price)
+    bill: BytesBudget,
+) -> tuple[StatementResult, int]:
+    """Run a statement within its price; if its table has grown since, once more at the new price.
+
+    Returns:
+        The result, and the bytes that are now reserved for it.
+    """
+    outcome = runner.run(statement, turn, expected=price, most=price)
+    if not isinstance(outcome.refused, BudgetSpent):
+        return outcome, price
+    try:
+        grown = _price_statement(runner, statement, turn)
+        if grown <= price:
+            return outcome, price
+        bill.reserve(grown, held=price)
+    except (BigQueryRefusal, CoreEvalError) as refused:
+        return replace(outcome, refused=refused), price
+    return runner.run(statement, turn, expected=grown, most=grown), grown
+
+
+def _add_result(answer: BigQueryAnswer, each: BigQueryStatement, outcome: StatementResult) -> None:
+    """Add the result of one statement to the answer.
+
+    Raises:
+        CoreEvalError: the user has to fix something first, and nothing has been billed.
+    """
     answer.billed += outcome.billed
     if outcome.refused:
-        _note_refusal(answer, outcome.refused)
+        if isinstance(outcome.refused, CoreEvalError) and not answer.billed:
+            raise outcome.refused
+        _note_refusal(answer, outcome.refused, f" about {each.feed}")
         if outcome.billed:
             answer.notes.append(f"The budget counts that request as {format_cost(outcome.billed)}")
     odd = 0
@@ -199,9 +239,13 @@ def _run_statement(
         )
 
 
-def _note_refusal(answer: BigQueryAnswer, refused: BigQueryRefusal) -> BigQueryAnswer:
+def _note_refusal(
+    answer: BigQueryAnswer, refused: BigQueryRefusal | CoreEvalError, about: str = ""
+) -> BigQueryAnswer:
+    if isinstance(refused, CoreEvalError):
+        refused = BigQueryRefusal("unavailable", f"{refused.message}; {refused.hint}")
     answer.refused = refused
-    answer.notes.append(f"BigQuery did not answer: {refused}")
+    answer.notes.append(f"BigQuery did not answer{about}: {refused}")
     return answer
 
 
@@ -247,7 +291,8 @@ class BigQueryKnowledge:
 
         Raises:
             BudgetSpent: it would cost more than the config allows; nothing was billed.
-            CoreEvalError: the user has to fix something first: credentials, project, billing.
+            CoreEvalError: the user has to fix something first: credentials, project, billing;
+                nothing was billed.
         """
         statements = await asyncio.to_thread(plan_statements, self._config.feeds, queries, window)
         if not statements:

@@ -171,7 +171,7 @@ def classify_reason(
         return BudgetSpent(
             f"the request would read more than allowed: {text}",
             where=where,
-            hint="raise knowledge.bigquery.max_gb or shorten knowledge.window; nothing was billed",
+            hint="run the command again, or shorten knowledge.window; this was not billed",
         )
     if status == 401 or reason == "authError":
         return CredentialError(

@@ -23,6 +23,7 @@ from google.cloud.bigquery import (
 from requests.exceptions import RequestException
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from coreeval.errors import CoreEvalError
 from coreeval.tools.bounded_session import limit_request_time
 from coreeval.tools.gdelt.bigquery.client import classify_reason, explain_error, is_transient
 from coreeval.tools.gdelt.bigquery.request import (
@@ -158,16 +159,14 @@ class JobRunner:
     ) -> StatementResult:
         """Run a statement and return its rows.
 
-        A job that was cancelled, or may have started unnoticed, counts as billed in full.
+        A job that was cancelled, or may have started unnoticed, counts as billed in full. Errors
+        are part of the result, so that what was billed is known.
 
         Args:
             statement: The statement.
             turn: The time it may take; when it is over, the job is cancelled.
             expected: The bytes that it will be billed.
             most: The limit on bytes; BigQuery does not run or bill a statement above it.
-
-        Raises:
-            CoreEvalError: the user has to fix something first.
         """
         most_rows = statement.rows * len(statement.asks) + len(statement.urls)
         job_id, job = f"coreeval-{uuid.uuid4().hex}", None
@@ -184,10 +183,11 @@ class JobRunner:
                 billed = _to_bytes(job.total_bytes_billed or 0)
                 failure = dict(job.error_result or {})
             if failure:
-                return StatementResult(billed=billed, refused=self._to_refusal(failure))
+                return StatementResult(billed=billed, refused=self._explain_failure(failure))
             rows = self._send(lambda: _read_rows(job, turn, most_rows), turn)
-        except BigQueryRefusal as over:
-            begun = job is not None or over.reason == "unavailable"
+        except (BigQueryRefusal, CoreEvalError) as over:
+            unheard = isinstance(over, BigQueryRefusal) and over.reason == "unavailable"
+            begun = job is not None or unheard
             if begun:
                 self._cancel(job_id)
             return StatementResult(billed=expected if begun else 0, refused=over)
@@ -219,13 +219,9 @@ class JobRunner:
             turn.wait(self._patience.poll_s)
             self._send(lambda: job.reload(retry=ONCE, timeout=turn.remaining_s()), turn)
 
-    def _to_refusal(self, told: Mapping[str, object]) -> BigQueryRefusal:
-        meant = classify_reason(
-            str(told.get("reason", "")), str(told.get("message", "")), self._project
-        )
-        if not isinstance(meant, BigQueryRefusal):
-            raise meant
-        return meant
+    def _explain_failure(self, told: Mapping[str, object]) -> BigQueryRefusal | CoreEvalError:
+        reason, message = str(told.get("reason", "")), str(told.get("message", ""))
+        return classify_reason(reason, message, self._project)
 
     def _send(self, request: Callable[[], T], turn: RequestDeadline) -> T:
         """Send one request of the client, and repeat it if that may help.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from coreeval.config.knowledge import BigQueryConfig, Feed
-from coreeval.errors import BudgetSpent
+from coreeval.errors import BudgetSpent, CoreEvalError
 from coreeval.schema import EntityType, NamedEntity, NoEvidence
 from coreeval.tools.gdelt.bigquery.statements import TABLES, BigQueryStatement
 from coreeval.tools.gdelt.page_text import clean_title
@@ -117,8 +117,9 @@ class StatementResult:
     rows: tuple[Row, ...] = ()
     billed: int = 0
     """The bytes billed."""
-    refused: BigQueryRefusal | None = None
-    """The reason that there are no rows; None if the rows are the answer."""
+    refused: BigQueryRefusal | CoreEvalError | None = None
+    """The reason that there are no rows; None if the rows are the answer. A CoreEvalError is what
+    the user has to fix."""
 
 
 class RequestDeadline:
@@ -190,24 +191,24 @@ class BytesBudget:
         self._reserved = 0
         self._lock = threading.Lock()
 
-    def reserve(self, expected: int) -> None:
-        """Reserve bytes for a request.
+    def reserve(self, expected: int, *, held: int = 0) -> None:
+        """Reserve bytes for a request, for which some may be reserved already.
 
         Raises:
-            BudgetSpent: the run would exceed its cap; nothing is sent.
+            BudgetSpent: the run would exceed its cap; nothing is sent, and `held` stays reserved.
         """
         with self._lock:
-            left = self._most - self._taken
+            left = self._most - self._taken + held
             if expected > left:
                 raise BudgetSpent(
                     f"BigQuery would read {format_cost(expected)}, but the run may read only "
                     f"{format_cost(left)} more",
                     where="knowledge.bigquery.max_gb",
-                    hint="raise this limit, shorten knowledge.window, or remove a table from "
-                    "knowledge.bigquery.feeds; nothing was billed for this request",
+                    hint="raise knowledge.bigquery.max_gb, shorten knowledge.window, or remove a "
+                    "table from knowledge.bigquery.feeds; this was not billed",
                 )
-            self._taken += expected
-            self._reserved += expected
+            self._taken += expected - held
+            self._reserved += expected - held
 
     def settle(self, expected: int, billed: int) -> None:
         """Replace the bytes reserved for a request by the bytes that were billed."""

@@ -1,9 +1,12 @@
 """What it costs is known before, bounded, and recorded after."""
 
+import re
+
 import pytest
 
 from coreeval.errors import BudgetSpent
 from coreeval.tools.gdelt.bigquery.request import format_cost, list_price_usd
+from tests.support.bigquery.engine import Parameters
 from tests.support.bigquery.server import LEAST_BILLED, BigQueryServer
 from tests.tools.gdelt.bigquery.conftest import Opener
 from tests.tools.gdelt.bigquery.news import GAL, GKG, JUNE, named
@@ -75,6 +78,64 @@ async def test_a_table_that_has_grown_since_its_price_was_asked_is_not_read(
     with pytest.raises(BudgetSpent, match="limit for bytes billed"):
         await opened().fetch(named("Mary Smith"), JUNE, 5)
     assert server.billed == 0
+
+
+GROWN = 3 * LEAST_BILLED
+
+
+def grow(server: BigQueryServer, table: str) -> None:
+    """Let a table grow between its first dry run and its first job."""
+    before = server.engine.scanned
+
+    def scanned(sql: str, parameters: Parameters) -> int:
+        small = before(sql, parameters)
+        sent = [body["configuration"]["query"]["query"] for body in server.steps("insert")]
+        return GROWN if sql in sent and f"gdeltv2.{table}`" in sql else small
+
+    server.engine.scanned = scanned  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("table", ["gkg_partitioned", "gal"])
+async def test_a_table_that_has_grown_is_read_at_its_new_price(
+    server: BigQueryServer, opened: Opener, table: str
+) -> None:
+    grow(server, table)
+    source = opened(max_gb=0.05)
+    found = await source.fetch(named("Mary Smith", "islands"), JUNE, 5)
+    assert found.reasons == {}
+    assert found.bytes_billed == server.billed == LEAST_BILLED + GROWN
+    assert len(server.steps("dry_run")) == len(server.steps("insert")) == 3
+    assert any(
+        "has grown since its dry run" in note and format_cost(GROWN) in note for note in found.notes
+    )
+    with pytest.raises(BudgetSpent, match=re.escape(format_cost(50_000_000 - server.billed))):
+        await source.fetch(named("Mary Smith"), JUNE, 5)
+
+
+async def test_growth_above_the_cap_leaves_out_only_the_table_that_has_grown(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    grow(server, "gal")
+    source = opened(max_gb=0.03)
+    found = await source.fetch(named("Mary Smith", "islands"), JUNE, 5)
+    assert found.by_query["Mary Smith"]
+    assert found.reasons == {"islands": "unavailable"}
+    assert found.bytes_billed == server.billed == LEAST_BILLED
+    assert any(
+        f"about gal: BigQuery would read {format_cost(GROWN)}" in note for note in found.notes
+    )
+
+
+async def test_growth_above_the_cap_of_the_first_table_stops_before_anything_is_billed(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    grow(server, "gkg_partitioned")
+    source = opened(max_gb=0.03)
+    with pytest.raises(BudgetSpent, match="may read only"):
+        await source.fetch(named("Mary Smith"), JUNE, 5)
+    assert server.billed == 0
+    server.engine.scanned = lambda *_: LEAST_BILLED  # type: ignore[method-assign]
+    assert (await source.fetch(named("Mary Smith"), JUNE, 5)).bytes_billed == BOTH
 
 
 async def test_a_window_without_rows_is_not_paid_for(

@@ -15,9 +15,9 @@ from coreeval.tools.gdelt.bigquery import bigquery_source
 from coreeval.tools.gdelt.bigquery.bigquery_source import BigQueryKnowledge
 from coreeval.tools.gdelt.bigquery.client import open_client
 from coreeval.tools.gdelt.bigquery.jobs import JobRunner
-from coreeval.tools.gdelt.bigquery.request import RequestDeadline, StatementResult
+from coreeval.tools.gdelt.bigquery.request import RequestDeadline, StatementResult, format_cost
 from coreeval.tools.gdelt.bigquery.statements import BigQueryStatement
-from tests.support.bigquery.server import BigQueryServer, Step
+from tests.support.bigquery.server import LEAST_BILLED, BigQueryServer, Step
 from tests.support.endless_server import Kind, endless
 from tests.tools.gdelt.bigquery.conftest import HASTE, Opener
 from tests.tools.gdelt.bigquery.news import GAL, GKG, JUNE, named
@@ -37,7 +37,8 @@ STOPPING = [
      "gcloud services enable bigquery.googleapis.com --project local"),
     ("billingNotEnabled", "Billing has not been enabled for this project", ConfigError, "billing"),
     ("notFound", "Not found: Project nowhere", ConfigError, "knowledge.bigquery.project"),
-    ("bytesBilledLimitExceeded", "Query exceeded limit", BudgetSpent, "max_gb"),
+    ("bytesBilledLimitExceeded", "Query exceeded limit", BudgetSpent,
+     "run the command again"),
 ]  # fmt: skip
 
 
@@ -53,6 +54,40 @@ async def test_what_only_the_user_can_mend_stops_the_run(
     assert message in caught.value.message or "not enabled" in caught.value.message
     assert hint in caught.value.hint
     assert server.billed == 0 and len(server.steps(step)) == 1
+
+
+@pytest.mark.parametrize(("reason", "message", "kind", "hint"), STOPPING)
+async def test_after_a_paid_statement_its_news_is_used_whatever_stops_the_next(
+    server: BigQueryServer, opened: Opener, reason: str, message: str,
+    kind: type[CoreEvalError], hint: str,
+) -> None:  # fmt: skip
+    def refuse_next(step: Step, answer: object) -> object:
+        if step == "results" and not server.faults:
+            server.fail("insert", reason, message)
+        return answer
+
+    server.alter = refuse_next
+    source = opened()
+    found = await source.fetch(named(NAME, "islands"), JUNE, 5)
+    assert [item.origin[:20] for item in found.by_query[NAME]] == ["gdelt-bq.gdeltv2.gkg"]
+    assert found.reasons == {"islands": "unavailable"}
+    assert found.bytes_billed == server.billed == LEAST_BILLED
+    (said,) = [note for note in found.notes if "did not answer about gal: " in note]
+    assert hint in said and (message in said or "not enabled" in said)
+    assert found.notes[-1] == f"BigQuery billed {format_cost(LEAST_BILLED)}"
+
+
+async def test_credentials_that_end_while_a_job_runs_do_not_hide_its_bill(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    server.held = True
+    server.fail("get", "authError", "Invalid Credentials")
+    found = await opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5)
+    assert found.reasons == {NAME: "unavailable"}
+    assert found.bytes_billed == LEAST_BILLED
+    assert server.cancelled == list(server.jobs)
+    (said,) = [note for note in found.notes if "did not answer about gkg: " in note]
+    assert "Google refused the credentials" in said and "gcloud auth" in said
 
 
 REASONS: list[tuple[str, str, NoEvidence]] = [
