@@ -233,7 +233,7 @@ def test_membership_of_a_target_whose_endpoint_scores_texts_joins_the_report(ask
     assert report["detectors"]["membership"] == found.document
     (row,) = report["decomposition"]["agreement"]["rows"]
     assert row["cells"]["membership"]["said"] == "cannot_tell"
-    assert '<h2 id="membership">membership</h2>' in asked.files.report_html.read_text()
+    assert '<h2 id="membership">Membership</h2>' in asked.files.report_html.read_text()
 
     scoring.requests.clear()
     assert run_detector(plan).document == found.document

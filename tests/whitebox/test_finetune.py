@@ -102,7 +102,7 @@ def test_a_stop_costs_one_cell_and_the_same_call_goes_on(
     report = json.loads(finished.files.report_json.read_text())
     assert report["detectors"]["finetune"] == found.document
     html = finished.files.report_html.read_text()
-    assert '<h2 id="finetune">contamination test</h2>' in html and "table 3" in html
+    assert '<h2 id="finetune">Contamination test</h2>' in html and "table 3" in html
 
     again = run_finetune(plan)
     assert len(seen) == len(plan.cells) - 2

@@ -134,7 +134,12 @@ def judge_membership(
         compared = ReferenceFinding(name=reference.name, terms=terms, left_out=without)
     verdict, reason = _judge(chosen, values[chosen.method], names)
     if verdict == "member" and compared:
-        verdict, reason = _judge_reference(compared, reason)
+        shared = [
+            {arm: value for arm, value in row.items() if arm in rest}
+            for row, rest in zip(values[chosen.method], other[chosen.method], strict=True)
+        ]
+        clusters = _count_clusters(shared, names, ("original", "semantic", "control"))
+        verdict, reason = _judge_reference(compared, clusters, reason)
     return Membership(
         verdict=verdict,
         reason=reason,
@@ -220,7 +225,7 @@ def _judge(
         have = format_quantity(wording.n, "sample has", "samples have")
         return "too_few", f"{have} scores for both texts, but {FEWEST} are needed"
     both = [at for at, row in enumerate(table) if {"original", "semantic"} <= row.keys()]
-    clusters = len({names[at] for at in both})
+    clusters = _count_clusters(table, names, ("original", "semantic"))
     if clusters < FEWEST_CLUSTERS:
         said = f"the samples are from {clusters} clusters, but {FEWEST_CLUSTERS} are needed"
         return "too_few", said
@@ -236,6 +241,12 @@ def _judge(
             f"{said}, a difference that rewording alone may explain: {min(news.n, rewriting.n)} "
             f"samples have a control text, but {FEWEST} are needed"
         )
+    clusters = _count_clusters(table, names, get_args(Arm))
+    if clusters < FEWEST_CLUSTERS:
+        return "no_control", (
+            f"{said}, a difference that rewording alone may explain: the samples with a control "
+            f"text are from {clusters} clusters, but {FEWEST_CLUSTERS} are needed"
+        )
     shifts = {"other news": news, "one rewriting": rewriting}
     alike = [name for name, each in shifts.items() if not each.is_positive]
     if alike:
@@ -246,13 +257,26 @@ def _judge(
     )
 
 
-def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerdict, str]:
+def _count_clusters(table: Sequence[ItemScores], names: Sequence[str], arms: Iterable[Arm]) -> int:
+    """Return the number of clusters of the samples with a score in each of these arms."""
+    needed = {*arms}
+    return len({name for row, name in zip(table, names, strict=True) if needed <= row.keys()})
+
+
+def _judge_reference(
+    found: ReferenceFinding, clusters: int, said: str
+) -> tuple[MembershipVerdict, str]:
     """Return the verdict and its reason if the model's scores alone would give `member`."""
     number = min(found.find_difference(term).n for term in DECISIVE)
     if number < FEWEST:
         return "too_few", (
             f"{said}; only {format_quantity(number, 'sample')} can be compared with the reference, "
             f"but {FEWEST} are needed"
+        )
+    if clusters < FEWEST_CLUSTERS:
+        return "too_few", (
+            f"{said}; the samples that can be compared with the reference are from {clusters} "
+            f"clusters, but {FEWEST_CLUSTERS} are needed"
         )
     more = _say_more(found)
     if not all(found.find_difference(term).is_positive for term in DECISIVE):

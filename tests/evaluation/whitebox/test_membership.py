@@ -162,6 +162,21 @@ def test_a_verdict_needs_several_clusters(clusters: int, verdict: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("clusters", "verdict"), [(2, "no_control"), (10, "member")])
+def test_control_texts_must_come_from_several_clusters(clusters: int, verdict: str) -> None:
+    items = [
+        MembershipItem(id=item.id, texts=item.texts, cluster=str(int(item.id) % 20))
+        for item in make_items(600, *ARMS)
+    ]
+    scores = make_scores(items, {"original": 2.0})
+    for item in items:
+        if int(item.cluster) >= clusters:
+            del scores[f"alone:control:{item.id}"]
+    found = judge_membership(items, scores)
+    assert found.verdict == verdict
+    assert ("a control text are from 2 clusters" in found.reason) == (verdict == "no_control")
+
+
 def test_scores_that_are_all_the_same_say_nothing() -> None:
     items = make_items(60, *ARMS)
     same = {key: TextScores(logprobs=(0.0, 0.0)) for key in make_scores(items, {})}

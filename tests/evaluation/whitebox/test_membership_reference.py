@@ -218,3 +218,20 @@ def test_without_a_reference_nothing_changes() -> None:
     kept = Path(__file__).with_name("membership_output.txt").read_text("utf-8")
     assert "\n".join(lines) + "\n" == kept
     assert "reference" not in score_study(None) and "reference" in score_study({})
+
+
+@pytest.mark.parametrize(("clusters", "verdict"), [(2, "too_few"), (10, "member")])
+def test_samples_shared_with_a_reference_must_come_from_several_clusters(
+    clusters: int, verdict: str
+) -> None:
+    items = [
+        MembershipItem(id=item.id, texts=item.texts, cluster=str(int(item.id) % 20))
+        for item in make_items(600, *ARMS)
+    ]
+    other = make_scores(items, {}, seed=1)
+    for item in items:
+        if int(item.cluster) >= clusters:
+            del other[f"alone:control:{item.id}"]
+    found = judge(READ, other, items)
+    assert found.verdict == verdict
+    assert ("the reference are from 2 clusters" in found.reason) == (verdict == "too_few")
