@@ -99,7 +99,7 @@ def place_lines(rows: Sequence[Document]) -> Iterator[str]:
     for row in rows:
         said = _DONE.get(row["action"], "left")
         path = one_line(str(brief(Path(row["path"]))))
-        yield f"  {row['count']:>7,}  {row['kind']:<26}{said:<12}{path}"
+        yield f"  {row['count']:>7,}  {row['kind']:<38}{said:<12}{path}"
 
 
 def takedown_lines(document: Document) -> Iterator[str]:

@@ -67,7 +67,8 @@ def exact_consistency(items: Sequence[TwinAnswers]) -> PerItem:
 def option_consistency(items: Sequence[TwinAnswers]) -> PerItem:
     """Return the share of items whose two choices refer to the same option text.
 
-    A choice counts if it is exactly one of the item's letters; all other pairs are inconsistent.
+    A choice counts if it is one of the item's letters, in any case; all other pairs are
+    inconsistent.
 
     Raises:
         UsageError: an item has no choices or no options.
@@ -89,8 +90,16 @@ def _choice(item: TwinAnswers) -> tuple[str, str] | None:
 
 def _same_option(item: TwinAnswers) -> bool:
     first, second = _choice(item) or ("", "")
-    texts = (item.original_options or {}).get(first), (item.modified_options or {}).get(second)
+    texts = _find(item.original_options, first), _find(item.modified_options, second)
     return None not in texts and len({" ".join(str(text).split()) for text in texts}) == 1
+
+
+def _find(options: Mapping[str, str] | None, letter: str) -> str | None:
+    """Return the option with a letter in any case; if two differ only in case, exactly this one."""
+    known = options or {}
+    if letter in known:
+        return known[letter]
+    return {each.strip().casefold(): text for each, text in known.items()}.get(letter.casefold())
 
 
 def answer_consistency(items: Sequence[TwinAnswers]) -> PerItem:

@@ -16,6 +16,7 @@ import numpy as np
 from coreeval.errors import DatasetError
 from coreeval.evaluation.statistics import Array
 from coreeval.schema import Value
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.text_scores import TextScores
 
 ExchangeabilityVerdict = Literal["ordered", "exchangeable", "too_few"]
@@ -180,6 +181,11 @@ def judge_shards(found: Sequence[ShardFinding], texts: int) -> Exchangeability:
     statistic, t_p = compare_shards(values) if len(found) > 1 else (None, None)
     gains = values[:, 0] - values[:, 1:].mean(axis=1) if len(found) else None
     verdict, reason = _judge(number, values, exact)
+    if verdict == "too_few" and number < texts:
+        reason += (
+            f"; shards with {format_quantity(texts - number, 'text')} were not scored: if they are "
+            "longer than the model's window, use a smaller --shard"
+        )
     return Exchangeability(
         verdict=verdict,
         reason=reason,

@@ -51,6 +51,12 @@ def test_option_follows_the_text_not_the_letter() -> None:
     assert CONSISTENCY["option"](twins).sums[:, 0].tolist() == [1, 0, 1]
 
 
+def test_option_letters_match_in_any_case() -> None:
+    small = {letter.lower(): text for letter, text in SHUFFLED.items()}
+    twins = [chosen("a", "b"), Twin("x", "y", "A", "B", OPTIONS, small)]
+    assert CONSISTENCY["option"](twins).sums[:, 0].tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("unclear", ["", "AB", "E", "none", "持"])
 def test_an_unclear_choice_is_inconsistent_and_stays_in_the_denominator(unclear: str) -> None:
     found = CONSISTENCY["option"]([chosen(unclear, unclear), chosen("B", "C")])

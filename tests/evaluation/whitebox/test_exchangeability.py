@@ -110,7 +110,8 @@ def test_a_shard_without_all_its_scores_is_left_out() -> None:
     found = judge_exchangeability(shards, scores, len(TEXTS))
     assert len(found.shards) == len(shards) - 1
     assert found.left_out == len(shards[0].texts)
-    assert judge_exchangeability(shards, {}, len(TEXTS)).verdict == "too_few"
+    found = judge_exchangeability(shards, {}, len(TEXTS))
+    assert found.verdict == "too_few" and "use a smaller --shard" in found.reason
 
 
 def test_orders_that_are_all_as_probable_say_nothing() -> None:
