@@ -119,7 +119,7 @@ def test_the_page_from_top_to_bottom(shell: Shell, site: Site, project: Path) ->
     manifest = json.loads((shell.folder / RUN / "manifest.json").read_text())
     assert manifest["plugins"][-1]["group"] == "detectors" and len(manifest["plugins"]) == 5
     page = (shell.folder / RUN / "report.html").read_text()
-    assert '<h2 id="plugin-familiar">familiar</h2>' in page
+    assert '<h2 id="plugin-familiar">Familiar</h2>' in page
     assert "<th>familiar</th>" in page and "plugin familiar" not in page
     lines = (shell.folder / "lines" / "updated.txt").read_text().splitlines()
     assert len(lines) == manifest["arms"]["updated"]

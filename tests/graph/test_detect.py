@@ -101,8 +101,8 @@ def test_it_asks_every_target_once_and_its_finding_joins_the_report(asked: Lab) 
     assert found.summary.manifest.status == "complete"
     assert _report(asked)["detectors"] == {"knows": found.document}
     html = asked.files.report_html.read_text()
-    assert '<h2 id="knows">the question</h2>' in html
-    assert '<a href="#knows">the question</a>' in html
+    assert '<h2 id="knows">The question</h2>' in html
+    assert '<a href="#knows">The question</a>' in html
     assert f"<td>{why}</td>" in html
     assert "coreeval detect knows" not in html
 
@@ -320,7 +320,7 @@ def test_the_quiz_is_asked_in_both_orders_once_and_stands_beside_the_agreement(a
     (row,) = compare_detectors([NAME], report).rows
     assert row.cells["recitation"].said == "not_measured" and quiz.name not in row.cells
     html = asked.files.report_html.read_text()
-    assert f'<h2 id="{quiz.name}">{quiz.title}</h2>' in html
+    assert f'<h2 id="{quiz.name}">Recitation: the quiz</h2>' in html
     assert "<code>coreeval detect recitation RUN</code>" in html
 
 
