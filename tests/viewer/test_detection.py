@@ -138,6 +138,7 @@ def test_detectors_stand_side_by_side_though_no_target_was_evaluated(
     html = client.get(address).text
     shown = html.partition("Results of all detectors")[2].partition("</thead>")[0]
     assert "<th>membership</th>" in shown and "<th>PCR</th>" not in shown
+    assert "The detector reads log-probabilities." in html
 
 
 @pytest.mark.parametrize("damage", [b"{", b"[]", b"{}", b"\xff"])

@@ -184,10 +184,11 @@ _AGREEMENT: Final = ShownSection(
 
 
 def list_measured(document: Json) -> dict[str, str]:
-    """Return the question of each detector that judged at least one target, by its key."""
-    matrix = (document.get("decomposition") or {}).get("agreement", {"asks": {}})
+    """Return the statement of each detector that judged at least one target, by its key."""
+    matrix = (document.get("decomposition") or {}).get("agreement", {"asks": {}, "rows": ()})
+    known = {each.key: each.statement for each in list_target_detectors(document)}
     return {
-        key: question
+        key: known.get(key, question)
         for key, question in matrix["asks"].items()
         if any(row["cells"][key]["said"] != "not_measured" for row in matrix["rows"])
     }
