@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
-from coreeval.releases import folders
+from coreeval.releases.folders import DIGEST as DIGEST
+from coreeval.releases.folders import MANIFEST as MANIFEST
 from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
@@ -35,7 +36,6 @@ from coreeval.tools.files import (
 )
 from coreeval.tools.stores.run_queries import ComparedSample
 
-MANIFEST, DIGEST = folders.MANIFEST, folders.DIGEST
 TASK = "task.json"
 MOST_BYTES = 64 << 20
 """The most bytes of release.json or task.json (own choice); they have about 20 KB."""

@@ -308,6 +308,9 @@ def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
         CoreEvalError: a page could not be rendered; the folder is unchanged.
         OSError: the folder cannot be written.
     """
+    refuse_releases_around(folder)
+    for each in (folder, folder.parent):
+        delete_left_drafts(each)
     old = find_own_files(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     place = folder.absolute()
@@ -338,11 +341,7 @@ def find_own_files(folder: Path) -> Sequence[str]:
 
     Raises:
         UsageError: the folder contains something else, or the path is a file.
-        ReleaseError: it is inside a release.
     """
-    refuse_releases_around(folder)
-    for place in (folder, folder.parent):
-        delete_left_drafts(place)
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return ()
     names = _read_marker(folder)
