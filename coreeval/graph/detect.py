@@ -47,6 +47,7 @@ from coreeval.runs.manifest import Manifest
 from coreeval.tasks import kind_of
 from coreeval.tools.loops import run_coroutine
 from coreeval.tools.plugin_origin import PluginOrigin
+from coreeval.tools.plugins import allow_target
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -87,7 +88,8 @@ def plan_detection(
     Args:
         detector: A detector with questions.
         run_dir: The run's directory.
-        targets: Names of targets of the run; by default all that answer in text.
+        targets: Names of targets of the run; by default all that answer in text. Naming a plugin
+            allows it to run.
         budget_usd: The run's new total budget, including its cost so far.
 
     Raises:
@@ -95,6 +97,8 @@ def plan_detection(
         RunCorrupt: the detector's earlier document, which would be extended, is damaged.
         ConfigError: the run has no such target, or none that answers in text.
     """
+    for name in targets:  # before the run's config is opened, which names them as well
+        allow_target(name)
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
     read_document(files, detector)
     able = {each.model: each for each in setup.config.models.targets if not each.is_embedded}

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coreeval.config import TargetConfig, parse_target
-from coreeval.config.plugins import PluginUse, parse_plugin
 from coreeval.errors import ConfigError, RunStateError
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary, execute, open_store
 from coreeval.graph.run import lock_opened_run, open_run, open_workspace
@@ -14,7 +13,7 @@ from coreeval.graph.setup import Setup, check_targets
 from coreeval.graph.state import ASKING_NODES
 from coreeval.runs.manifest import Evaluation, Manifest
 from coreeval.tools.env_file import hold_env_file
-from coreeval.tools.plugins import allow_plugin, permit_plugins
+from coreeval.tools.plugins import allow_target, permit_plugins
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -84,13 +83,13 @@ def prepare_evaluation(
         RunStateError: there is no run.
         ConfigError: the target does not exist, or there is no target at all.
     """
+    given = [parse_target(text, base=Path.cwd()) for text in targets]
+    for target in given:  # before the run's config is opened, which may name it as well
+        allow_target(target.model)
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
     known = {target.model: target for target in setup.config.models.targets}
-    given = [parse_target(text, base=Path.cwd()) for text in targets]
     for target in given:
         _refuse_other(target, known.setdefault(target.model, target))
-        if target.is_plugin:
-            allow_plugin(PluginUse("targets", parse_plugin(target.model) or "", "--target"))
     asked = tuple(dict.fromkeys(target.model for target in given)) or tuple(known)
     if not asked:
         raise ConfigError(

@@ -26,6 +26,7 @@ from typing_extensions import get_protocol_members
 from coreeval.config import ROLES, AnyConfig, Config
 from coreeval.config.models import ModelConfig
 from coreeval.config.plugins import (
+    PROVIDER,
     PluginGroup,
     PluginUse,
     is_class_name,
@@ -48,6 +49,8 @@ _CODE: Final = frozenset((".py", ".pyw", ".pyc", ".so", ".pyd"))
 """The endings of files that an import may execute."""
 _MOST_WORDS: Final = 200
 """The most characters shown of a plugin's texts."""
+_RAISED: Final = (Exception, SystemExit)
+"""The errors of a plugin's code; `sys.exit` in it must not end CoreEval as if all were well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +96,7 @@ class Plugin:
             yield
         except CoreEvalError:
             raise
-        except Exception as error:  # the code is not ours
+        except _RAISED as error:  # the code is not ours
             if isinstance(error, but):
                 raise
             said = visible_line(f"{type(error).__name__}: {error}")[:_MOST_WORDS]
@@ -291,6 +294,16 @@ def allow_plugin(use: PluginUse) -> PluginOrigin:
     return origin
 
 
+def allow_target(model: str) -> None:
+    """Agree to run a target that the user names, if it is a plugin.
+
+    Raises:
+        PluginError: there is no such plugin.
+    """
+    if model.startswith(f"{PROVIDER}:") and (name := parse_plugin(model)):
+        allow_plugin(PluginUse("targets", name, "--target"))
+
+
 def adopt_plugins(origins: Iterable[PluginOrigin]) -> None:
     """Agree to the plugins, with their versions, that the parent process may run."""
     _CONSENT.origins.update(origins)
@@ -392,12 +405,16 @@ def _load(origin: PluginOrigin, protocol: type[object]) -> Plugin:
     if isinstance(found, type):
         try:
             found = found()
-        except Exception as error:  # the code is not ours
+        except _RAISED as error:  # the code is not ours
             raise refuse_plugin(
-                origin, f"it cannot be created without arguments: {error}"
+                origin, f"it cannot be created without arguments: {_describe(error)}"
             ) from error
     _check_members(origin, found, protocol)
     return Plugin(origin=origin, loaded=found)
+
+
+def _describe(error: BaseException) -> str:
+    return f"it called sys.exit({error})" if isinstance(error, SystemExit) else str(error)
 
 
 class _UncachedLoader(SourceFileLoader):
@@ -443,8 +460,8 @@ def import_object(origin: PluginOrigin) -> Any:  # noqa: ANN401 - anything may h
             sys.meta_path.insert(0, _FINDER)
     try:
         found: Any = import_module(module)
-    except Exception as error:  # the code is not ours
-        raise refuse_plugin(origin, f"it cannot be imported: {error}") from error
+    except _RAISED as error:  # the code is not ours
+        raise refuse_plugin(origin, f"it cannot be imported: {_describe(error)}") from error
     for name in filter(None, path.split(".")):
         if not hasattr(found, name):
             raise refuse_plugin(origin, f"the module {module} has no {path!r}")

@@ -181,6 +181,26 @@ def test_a_target_that_a_person_adds_needs_no_option(
     assert [each["group"] for each in manifest["plugins"]] == ["targets", "detectors"]
 
 
+def test_a_target_named_again_needs_no_option_after_a_change(shell: Shell, site: Site) -> None:
+    code = """
+from coreeval.plugins import TargetAnswer
+class Word:
+    plugin_api = 1
+    async def answer(self, request): return TargetAnswer("joy")
+"""
+    site.write("word_of", code)
+    assert shell("refresh", shell.config(), "--run-dir", RUN, "--limit", "3").code == 0
+    named = ("--target", "plugin:word_of:Word")
+    assert shell("evaluate", RUN, *named).code == 0
+    for number, line in enumerate((("evaluate", RUN), ("detect", "recitation", RUN))):
+        site.write("word_of", f"{code}VERSION = {number}\n")
+        assert shell(*line, "--dry-run", "--json").error["kind"] == "unallowed_plugin"
+        for arguments in ((*named, "--dry-run"), named):
+            done = shell(*line, *arguments)
+            assert done.code == 0, done.err
+    assert shell("evaluate", RUN).code == 0, "the consent is remembered"
+
+
 def test_the_template_package(shell: Shell, site: Site) -> None:
     site.install(TEMPLATE)
     _write_data(shell.folder / "data", "blocks", "{label}\n{text}", "\n\n")
@@ -241,11 +261,13 @@ def test_an_export_that_is_none(shell: Shell, site: Site, finished: Path) -> Non
     site.write(
         "exports_of",
         "class None_:\n    plugin_api = 1\n    def write(self, material, out): return {}\n"
-        "class Fails:\n    plugin_api = 1\n    def write(self, material, out): 1 / 0\n",
+        "class Fails:\n    plugin_api = 1\n    def write(self, material, out): 1 / 0\n"
+        "class Exits:\n    plugin_api = 1\n    def write(self, material, out): exit(0)\n",
     )
-    for name, told in (("None_", "wrote no file"), ("Fails", "failed in write: ZeroDiv")):
-        said = shell("export", finished, "--to", f"exports_of:{name}", "--out", "x", "--json")
-        assert said.error["kind"] == "plugin_failed" and told in said.error["message"]
+    said = {"None_": "wrote no file", "Fails": "in write: ZeroDiv", "Exits": "in write: SystemExit"}
+    for name, told in said.items():
+        done = shell("export", finished, "--to", f"exports_of:{name}", "--out", "x", "--json")
+        assert done.error["kind"] == "plugin_failed" and told in done.error["message"]
         assert not (shell.folder / "x").exists()
     known = shell("export", finished, "--to", "parquet", "--out", "x", "--json").error
     assert "plugin:NAME, or module:Class" in known["hint"]

@@ -387,6 +387,12 @@ def test_a_plugin_that_fits(site: Site, code: str) -> None:
         ("class Fits", "class Other", "the module fitting has no 'Fits'"),
         ("class Fits", "import not_there\nclass Fits", "it cannot be imported: No module named"),
         ("class Fits", "1 / 0\nclass Fits", "it cannot be imported: division by zero"),
+        ("class Fits", "exit(0)\nclass Fits", r"cannot be imported: it called sys.exit\(0\)"),
+        (
+            '    name = "fits"',
+            "    def __init__(self): exit(0)",
+            r"arguments: it called sys.exit\(0\)",
+        ),
     ],
 )
 def test_a_plugin_that_does_not_fit(site: Site, old: str, new: str, told: str) -> None:
@@ -406,6 +412,8 @@ def test_an_error_in_a_plugin_names_it(site: Site) -> None:
     failed = r"fitting:Fits failed in score: ZeroDivisionError: never\ufffd mind"
     with pytest.raises(PluginFailed, match=failed), plugin.guard("score"):
         raise ZeroDivisionError("never\x1b mind")
+    with pytest.raises(PluginFailed, match="failed in score: SystemExit: 0"), plugin.guard("score"):
+        raise SystemExit(0)
     with pytest.raises(PluginError, match="as it is"), plugin.guard("score"):
         raise PluginError("as it is")
     with pytest.raises(OSError, match="passing"), plugin.guard("score", but=(OSError,)):
