@@ -13,6 +13,7 @@ from typing import Final
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.numleak.series import open_series
+from coreeval.evaluation.numleak.statistics.logprobs import RankingCandidate
 from coreeval.evaluation.whitebox.cells import CellFile
 from coreeval.evaluation.whitebox.dose_data import (
     GENERATED,
@@ -39,10 +40,11 @@ from coreeval.models.loaded_network import choose_device, choose_precision, free
 from coreeval.models.local_model import LocalModel
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.schema import Value
-from coreeval.tools.files import write_text
+from coreeval.tools.files import refuse_foreign_file, write_text
 from coreeval.tools.workspace import workspace_for
 
 STAGE: Final = "detect dose"
+RANKINGS: Final = "rankings.jsonl"
 DOSES: Final = (0, 1, 4, 16, 64)
 TRAINING: Final = TrainingSettings(epochs=1, learning_rate=2e-4)
 """The learning rate, rank and adapters are the paper's (appendix T); an epoch reads each sentence
@@ -100,6 +102,11 @@ class DosePlan:
         return CellFile(path, self.header, DoseResult, fits=self.data.fits)
 
     @property
+    def rankings(self) -> Path:
+        """Return the file of all candidates' log-probabilities."""
+        return self.request.out / RANKINGS
+
+    @property
     def work(self) -> DoseWork:
         """Return the computing cost of each cell."""
         return DoseWork(
@@ -123,10 +130,12 @@ def plan_doses(request: DoseRequest) -> DosePlan:
     """Return a dose response; nothing is loaded or written.
 
     Raises:
-        UsageError: the weights do not exist or do not fit into memory, or torch is not installed.
+        UsageError: the weights do not exist or do not fit into memory, torch is not installed, or
+            the folder has rankings that CoreEval did not write.
         ConfigError: the series does not exist.
         DatasetError: its values cannot be read, or are too few.
     """
+    refuse_foreign_file(request.out / RANKINGS, _write_again)
     weights = find_weights(request.model, hub=request.hub)
     device = choose_device(request.device)
     precision = choose_precision(request.training.precision, device)
@@ -149,6 +158,10 @@ def plan_doses(request: DoseRequest) -> DosePlan:
         cells=[DoseCell(dose=None), *trained_cells],
         header=_make_header(request, weights, device, data, max(doses, default=0)),
     )
+
+
+def _write_again(line: str) -> str:
+    return RankingCandidate.model_validate_json(line).model_dump_json()
 
 
 def _make_header(
@@ -201,10 +214,9 @@ def run_doses(plan: DosePlan, *, around: RunHooks = DEFAULT_HOOKS) -> DoseFindin
         for result in results
         for one in to_candidates(plan.data, result, plan.weights.name)
     )
-    rankings = plan.request.out / "rankings.jsonl"
-    write_text(rankings, "".join(f"{line}\n" for line in lines))
+    write_text(plan.rankings, "".join(f"{line}\n" for line in lines))
     response = measure_response(plan.data, results, seed=plan.request.seed)
-    return DoseFinding(response=response, rankings=rankings)
+    return DoseFinding(response=response, rankings=plan.rankings)
 
 
 def _make_work(plan: DosePlan, around: RunHooks) -> Callable[[DoseCell], DoseResult]:

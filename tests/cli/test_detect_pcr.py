@@ -187,6 +187,17 @@ def test_the_files_give_the_same_numbers_later(
     assert "bad line 41 of train.jsonl: input is missing" in words
 
 
+def test_files_of_somebody_else_are_not_replaced(
+    shell: Shell, server: LLMServer, config: Path
+) -> None:
+    (shell.folder / "pairs").mkdir()
+    foreign = shell.write("pairs/openai_clean.jsonl", '{"split": "train", "id": "1"}\n')
+    told = ask(shell, config, "--out", "pairs", "--json").error
+    assert told["kind"] == "usage" and "did not write this file" in told["message"]
+    assert told["where"] == str(foreign.relative_to(shell.folder)) and not server.requests
+    assert foreign.read_text() == '{"split": "train", "id": "1"}\n'
+
+
 def test_references_are_asked_listed_and_have_no_verdict(
     shell: Shell, server: LLMServer, config: Path
 ) -> None:

@@ -77,6 +77,16 @@ def test_what_is_read_often_is_recalled(asked: DoseRequest) -> None:
     assert len(lines) == 3 * 9 * 4
     assert {one["candidate"] for one in lines} == {"true", "neighbour", "another_series", "random"}
     assert plan.estimate().left == 0 and plan.estimate().measured
+    assert plan_doses(plan.request).rankings == found.rankings, "its own file is no obstacle"
+
+
+def test_rankings_of_somebody_else_are_not_replaced(asked: DoseRequest) -> None:
+    asked.out.mkdir()
+    foreign = asked.out / "rankings.jsonl"
+    foreign.write_text('{"model": "a", "date": "2001", "candidate": "true", "mean_logprob": -1}\n')
+    with pytest.raises(UsageError, match="did not write this file") as error:
+        plan_doses(replace(asked, model="hf:nowhere"))
+    assert error.value.where == str(foreign) and "--out" in error.value.hint
 
 
 def test_a_stop_costs_one_cell_and_more_doses_train_only_what_is_new(

@@ -16,7 +16,7 @@ from coreeval.evaluation.benchmarks.items import BenchmarkItems
 from coreeval.evaluation.modifications import BY_RULE, ItemTwin, NoTwin
 from coreeval.evaluation.pcr.pairs import Pair, Status
 from coreeval.schema import AnswerKind, BadRow, Item
-from coreeval.tools.files import write_text
+from coreeval.tools.files import refuse_foreign_file, write_text
 
 Modify = Callable[[Item], ItemTwin | NoTwin]
 
@@ -220,6 +220,22 @@ def _count_split(twins: Twins, pairs: Sequence[Pair], answers: Answers) -> Split
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     """Write pairs in the format that `read_pairs` reads, replacing the file atomically."""
-    known = ({key: value for key, value in asdict(pair).items() if value is not None}
-             for pair in pairs)  # fmt: skip
-    write_text(path, "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in known))
+    write_text(path, "".join(f"{_to_line(pair)}\n" for pair in pairs))
+
+
+def refuse_foreign_pairs(path: Path) -> None:
+    """Refuse to replace a file that `write_pairs` did not write.
+
+    Raises:
+        UsageError: something else is there.
+    """
+
+    def write_again(line: str) -> str:
+        return _to_line(Pair(**json.loads(line)))
+
+    refuse_foreign_file(path, write_again)
+
+
+def _to_line(pair: Pair) -> str:
+    known = {key: value for key, value in asdict(pair).items() if value is not None}
+    return json.dumps(known, ensure_ascii=False)

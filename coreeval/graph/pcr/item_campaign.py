@@ -30,6 +30,7 @@ from coreeval.evaluation.pcr.pairs_from_items import (
     make_rule,
     match_twins,
     pair_answers,
+    refuse_foreign_pairs,
     write_pairs,
 )
 from coreeval.evaluation.pcr.study import CONSISTENCIES, COSINE, METRICS, PcrSettings
@@ -292,12 +293,15 @@ def ask_items(
         watch: Receives progress.
 
     Raises:
+        UsageError: `out` has a file with a target's name that CoreEval did not write.
         BudgetSpent: another call may cost more than the budget has left.
-        Interrupted: a signal stopped it. In both cases the same call continues from there.
+        Interrupted: a signal stopped it. In these two cases the same call continues.
         RunLocked: another process is running this config.
         RunError: questions got no answer, or a model cannot be used; the answers received are kept.
     """
     folder = plan.workspace.pcr / plan.config.name
+    for path in _list_files(plan, out).values() if out else ():
+        refuse_foreign_pairs(path)
     campaign = CampaignPlan(
         source=plan.source,
         config=plan.config,
@@ -310,13 +314,18 @@ def ask_items(
     )
 
 
+def _list_files(plan: ItemPlan, out: Path) -> dict[str, Path]:
+    """Return the file of each target's pairs."""
+    names = file_names(plan.config.models.targets)
+    return {target: out / name for target, name in names.items()}
+
+
 async def _ask_targets(
     plan: ItemPlan, out: Path, embeds: Embedder | None, campaign: Campaign
 ) -> ItemAnswers:
     """Have a model write twins if needed, then ask one target after the other."""
     twins = plan.twins or await _paraphrase_items(plan, embeds, campaign)
-    names, asked = file_names(plan.config.models.targets), dict[str, TargetPairs]()
-    files = {target: out / name for target, name in names.items()}
+    files, asked = _list_files(plan, out), dict[str, TargetPairs]()
     for target in plan.config.models.targets:
         client = campaign.models.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
         answers = await ask_item_answers(campaign, client, twins)
