@@ -4,12 +4,11 @@ Both score in the same way, each into its own score file or through the call sto
 only the texts in progress. The reference comes first, because the finding on the model needs both.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.detectors.base import Detector, TextAnswer, read_text_scores
+from coreeval.evaluation.detectors.base import Detector, read_text_scores
 from coreeval.evaluation.detectors.membership import make_membership
 from coreeval.evaluation.whitebox.membership_reference import ReferenceScores
 from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
@@ -103,17 +102,18 @@ def run_with_reference(plan: ReferencePlan, *, around: RunHooks = DEFAULT_HOOKS)
     for each in (plan.reference, plan.model):
         if isinstance(each, DetectionPlan):
             check_endpoints(each)
-    name, answers = _score_reference(plan.reference, around)
-    reference = ReferenceScores(name=name, scores=read_text_scores(answers))
+    reference = _score_reference(plan.reference, around)
     detector = make_membership(plan.settings, reference)
     if isinstance(plan.model, RunScoring):
         return run_scoring(plan.model.judged_by(detector), around=around)
     return run_detector(replace(plan.model, detector=detector), around=around)
 
 
-def _score_reference(plan: ModelPlan, around: RunHooks) -> tuple[str, Mapping[str, TextAnswer]]:
+def _score_reference(plan: ModelPlan, around: RunHooks) -> ReferenceScores:
     if isinstance(plan, RunScoring):
+        weights = plan.scoring.weights
         with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest, plan.setup):
-            return plan.scoring.weights.name, plan.scoring.collect_answers(around.watch)
+            scores = read_text_scores(plan.scoring.collect_answers(around.watch))
+        return ReferenceScores(name=weights.name, revision=weights.revision, scores=scores)
     ((name, answers),) = collect_answers(plan, around=around).items()
-    return name, answers
+    return ReferenceScores(name=name, scores=read_text_scores(answers))

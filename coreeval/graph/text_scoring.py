@@ -137,12 +137,13 @@ class TextScoring:
         )
 
     def score(self, watch: Watch) -> Json:
-        """Score the remaining texts, and return the detector's finding.
+        """Score the remaining texts, and return the finding with the digest of the weights.
 
         Raises:
             CoreEvalError: as in `collect_answers`.
         """
-        return self.judge(self.collect_answers(watch))
+        found = self.judge(self.collect_answers(watch))
+        return {"revision": self.weights.revision, **found}
 
     def collect_answers(self, watch: Watch) -> dict[str, TextAnswer]:
         """Score the remaining texts, and return the scores by question key.
@@ -269,7 +270,19 @@ def run_scoring(plan: RunScoring, *, around: RunHooks = DEFAULT_HOOKS) -> Detect
     """
     with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest, plan.setup):
         found = {plan.scoring.weights.name: plan.scoring.score(around.watch)}
+        _tell_other_weights(plan, around.watch)
         return keep_findings(plan, found, around)
+
+
+def _tell_other_weights(plan: RunScoring, watch: Watch) -> None:
+    """Report that an earlier finding is replaced, if it is on other weights with the same name."""
+    weights = plan.scoring.weights
+    before = read_document(plan.files, plan.detector) or {"targets": []}
+    for each in before["targets"]:
+        known = each.get("revision", weights.revision)  # none in documents of older versions
+        if each["target"] == weights.name and known != weights.revision:
+            note = f"{weights.name} had other weights ({known[:12]}); their finding is replaced"
+            watch(Progress(stage=f"detect {plan.detector.name}", note=note))
 
 
 def plan_order_scoring(

@@ -227,6 +227,33 @@ def test_other_weights_or_settings_are_scored_anew(finished: Lab, asking: Scorin
     assert other.left == other.texts
 
 
+@pytest.mark.parametrize("detector", [MEMBERS, ORDERS], ids=lambda each: each.name)
+def test_other_weights_of_the_same_name_are_told(
+    finished: Lab, tiny: Path, old: Path, tmp_path: Path, detector: Detector
+) -> None:
+    place = tmp_path / "model"
+    asking, digests = ScoringRequest(model=f"hf:{place}", device="cpu", max_tokens=500), []
+    document = finished.files.detector_document(detector.name)
+    for folder in (tiny, tiny, old, tiny):
+        place.unlink(missing_ok=True)
+        place.symlink_to(folder)
+        if len(digests) == 3:  # the document of an older version has no digest
+            stored = json.loads(document.read_text())
+            del stored["targets"][0]["revision"]
+            document.write_text(json.dumps(stored))
+        seen = list[Progress]()
+        around = RunHooks(watch=seen.append)
+        found = run_scoring(plan(finished, detector, asking), around=around).document
+        (target,) = found["targets"]
+        digests.append(target["revision"])
+        report = json.loads(finished.files.report_json.read_text())
+        assert report["detectors"][detector.name] == found
+        assert target["revision"] in finished.files.report_html.read_text()
+        told = [each.note for each in seen if "other weights" in each.note]
+        assert bool(told) == (folder == old)
+    assert digests[0] == digests[1] == digests[3] != digests[2]
+
+
 # -- a reference ----------------------------------------------------------------------------------
 
 
@@ -257,7 +284,10 @@ def test_a_reference_has_scores_of_its_own_and_stands_in_the_report(
         "differences are not compared with the reference, because too few samples have scores"
         in why
     )  # the run has one
-    assert reference == {"name": f"hf:{old}", "terms": {}, "left_out": 0}
+    weights = find_weights(f"hf:{old}")
+    digest = {"name": weights.name, "revision": weights.revision}
+    assert reference == {**digest, "terms": {}, "left_out": 0}
+    assert weights.revision in finished.files.report_html.read_text()
     assert made.reference.scoring.estimate().left == 0
     report = json.loads(finished.files.report_json.read_text())
     assert report["detectors"]["membership"] == found.document

@@ -288,6 +288,19 @@ def make_verdict_table(document: Json, question: str) -> Table:
     return Table(columns, rows, question)
 
 
+def make_weights_tables(document: Json) -> list[Table]:
+    """Return a table with the digests of the weights that scored texts; none without weights."""
+    models = ((each["target"], each) for each in document["targets"])
+    references = (each.get("reference") for each in document["targets"])
+    scored = [*models, *((each["name"], each) for each in references if each)]
+    digests = dict.fromkeys((name, each["revision"]) for name, each in scored
+                            if each.get("revision"))  # fmt: skip
+    if not digests:
+        return []
+    rows = [(Foreign(name), Foreign(digest)) for name, digest in digests]
+    return [Table([texts("model", most=40), texts("digest of its weights", gap=2)], rows)]
+
+
 def iter_part(report: Json, part: str, key: str) -> Iterator[Json]:
     """Yield the entries of a list in one part of report.json; none if the part is missing."""
     found = report.get(part)

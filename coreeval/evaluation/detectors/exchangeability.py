@@ -10,6 +10,7 @@ from coreeval.evaluation.detectors.base import (
     Json,
     TextAnswer,
     make_verdict_table,
+    make_weights_tables,
     read_text_scores,
 )
 from coreeval.tools.tables import Foreign, Table, numbers, texts
@@ -90,7 +91,11 @@ def _make_tables(document: Json) -> Sequence[Table]:
         "orders. Both p-values are one-sided: the exact one compares the published orders with "
         "combinations of one order from each shard, and the other comes from a t-test over shards."
     )
-    return [make_verdict_table(document, EXCHANGEABILITY.statement), Table(columns, rows, title)]
+    return [
+        make_verdict_table(document, EXCHANGEABILITY.statement),
+        Table(columns, rows, title),
+        *make_weights_tables(document),
+    ]
 
 
 def _format(value: float | None, digits: str) -> str:

@@ -10,6 +10,7 @@ from coreeval.evaluation.detectors.base import (
     Json,
     TextAnswer,
     make_verdict_table,
+    make_weights_tables,
     read_text_scores,
 )
 from coreeval.evaluation.scores import Score
@@ -104,7 +105,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         tables.append(_make_comparison(compared))
     if notes:
         tables.append(Table([texts("target", most=40), texts("note", gap=2)], notes, "Notes."))
-    return tables
+    return [*tables, *make_weights_tables(document)]
 
 
 def _list_rows(target: Json) -> Iterable[tuple[str | Foreign, ...]]:

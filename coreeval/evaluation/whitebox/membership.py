@@ -131,7 +131,9 @@ def judge_membership(
     if reference:
         terms = compare_terms(values[chosen.method], other[chosen.method], names, draws)
         without = sum(key not in reference.scores for key in asked)
-        compared = ReferenceFinding(name=reference.name, terms=terms, left_out=without)
+        compared = ReferenceFinding(
+            name=reference.name, revision=reference.revision, terms=terms, left_out=without
+        )
     verdict, reason = _judge(chosen, values[chosen.method], names)
     if verdict == "member" and compared:
         shared = [

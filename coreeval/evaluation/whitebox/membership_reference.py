@@ -44,6 +44,8 @@ class ReferenceScores:
 
     name: str
     scores: Mapping[str, TextScores]
+    revision: str = ""
+    """The digest of its weights; empty for an endpoint."""
 
 
 class ReferenceTerm(Value):
@@ -61,6 +63,8 @@ class ReferenceFinding(Value):
     """The comparison of a model's scores with those of a reference."""
 
     name: str
+    revision: str = ""
+    """The digest of the reference's weights; empty for an endpoint."""
     terms: dict[TermName, ReferenceTerm]
     left_out: int
     """The number of texts without scores under the reference."""
