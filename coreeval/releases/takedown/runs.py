@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
+from coreeval.errors import CoreEvalError
 from coreeval.releases.takedown.calls import (
+    UNREADABLE_FILE,
     TextMatches,
     erase_checkpoints,
     open_database,
@@ -22,7 +24,7 @@ from coreeval.releases.takedown.calls import (
 )
 from coreeval.releases.takedown.documents import DAMAGED, count_matches, report_unreadable
 from coreeval.runs.arms import ANY_SHARD
-from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
+from coreeval.runs.manifest import Manifest, full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.heartbeat import StoreDatabase
 from coreeval.tools.stores.places import find_schema, has_store
@@ -347,35 +349,42 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
 
     If this changes the results, the result files are deleted and the run becomes an interrupted
     one. Damaged files are reported, and the others are still searched; if a store is damaged, only
-    result files with a name are deleted, because the others cannot be made again.
+    result files with a name are deleted, because the others cannot be made again. If the manifest
+    is damaged, the run becomes an interrupted one when this is repeated with a restored manifest.
 
     Raises:
         RunError: a store cannot be used now, or is in use by another process.
-        RunStateError: the manifest is damaged.
     """
-    damaged = dict[Path, Exception]()
+    damaged, unread_manifest = dict[Path, Exception](), dict[Path, Exception]()
+    manifest: Manifest | None = None  # also if the run was killed at its start
+    with _noting(unread_manifest, files.manifest):
+        manifest = read_manifest(files.manifest) if files.manifest.exists() else None
     named = _find_in_stores(files, finder, damaged)
     naming, unread = _find_in_results(files, finder)
     affected = bool(naming) or any(each.unfinished for each in named.values())
+    reopened = affected or (files in named and _has_no_stage(files.store))
     gone = naming if damaged else list_results(files) if affected else []
+    if reopened and not dry and manifest and manifest.status == "complete":
+        manifest = manifest.model_copy(update={"status": "interrupted"})
+        write_manifest(files.manifest, manifest)
     if affected and not dry:
-        _interrupt(files)
         if files in named:
             reopen_stages(files.store)
         for path in gone:
             path.unlink(missing_ok=True)
     for each, found in named.items():
         yield from _erase_from_stores(each, found, finder, damaged, dry=dry)
+    if reopened and not dry and manifest and files in named and files.store not in damaged:
+        _update_counts(files, manifest)
     if affected:
-        if not dry and files in named and files.store not in damaged:
-            _update_counts(files)
         yield TextMatches(
             kind="results of the run",
             path=files.root,
             count=len(gone),
             action="deleted",
-            to_do=_find_next_step(files, damaged),
+            to_do=_find_next_step(files, damaged | unread_manifest, manifest),
         )
+    yield from (_report_manifest(*each) for each in unread_manifest.items())
     left = {path: error for path, error in unread.items() if path not in gone}
     yield from (report_unreadable(*each) for each in (damaged | left).items())
 
@@ -434,7 +443,7 @@ def list_searched(files: RunFiles) -> set[Path]:
     """Return the paths under which `erase_from_run` may report that a run is not searched."""
     passes = (files, files.control)
     stores = (path for each in passes for path in (each.store, each.checkpoints))
-    return {files.root, *stores, *list_results(files)}
+    return {files.root, files.manifest, *stores, *list_results(files)}
 
 
 _REPEATED_NOTE = (
@@ -443,30 +452,36 @@ _REPEATED_NOTE = (
 )
 
 
-def _find_next_step(files: RunFiles, damaged: Collection[Path]) -> str:
+def _find_next_step(files: RunFiles, damaged: Collection[Path], manifest: Manifest | None) -> str:
     """Return the command that makes the results again; empty if damage prevents that."""
-    if _repeats_cassette(files):
+    if manifest and manifest.cassette:
         return _REPEATED_NOTE
     return "" if damaged else command("resume", files.root)
 
 
-def _repeats_cassette(files: RunFiles) -> bool:
-    return files.manifest.exists() and bool(read_manifest(files.manifest).cassette)
+def _report_manifest(path: Path, error: Exception) -> TextMatches:
+    said = error.message if isinstance(error, CoreEvalError) else error
+    return TextMatches(
+        kind=UNREADABLE_FILE,
+        path=path,
+        count=1,
+        action="reported",
+        to_do=f"{said}; restore it from a backup, then run this command again, or delete the run",
+    )
 
 
-def _interrupt(files: RunFiles) -> None:
-    if not files.manifest.exists():  # the run was killed at its start
-        return
-    manifest = read_manifest(files.manifest)
-    if manifest.status == "complete":
-        write_manifest(files.manifest, manifest.model_copy(update={"status": "interrupted"}))
+def _has_no_stage(store: Path) -> bool:
+    """Return whether all stages of a run are open.
+
+    Its manifest may still say that it is complete, if it was damaged when a takedown reopened the
+    stages, and was then restored.
+    """
+    with open_database(store, dry=True) as database:
+        return database.execute("SELECT 1 FROM stages LIMIT 1").fetchone() is None
 
 
-def _update_counts(files: RunFiles) -> None:
+def _update_counts(files: RunFiles, manifest: Manifest) -> None:
     """Update the sample counts in the manifest."""
-    if not files.manifest.exists():
-        return
-    manifest = read_manifest(files.manifest)
     with RunStore.open(files.store, now=utc_now) as store:
         counts, bad = full_counts(store.total(), store.counts()), len(store.bad_rows())
     write_manifest(files.manifest, manifest.model_copy(update={"counts": counts, "bad_rows": bad}))

@@ -18,6 +18,7 @@ from coreeval.releases.takedown.runs import (
     find_matches,
     iter_found,
     list_results,
+    list_searched,
 )
 from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
@@ -188,6 +189,34 @@ def test_results_are_searched_in_a_run_with_a_damaged_store_too(tmp_path: Path) 
         assert found[UNREADABLE_FILE].path == files.store
         assert len(list_results(files)) == len(before) - (not dry)
     assert read_manifest(files.manifest).status == "interrupted"
+
+
+def test_a_damaged_manifest_does_not_protect_the_names_in_the_store(tmp_path: Path) -> None:
+    """The results are deleted; the run is interrupted once the manifest is there again."""
+    files = make_run(tmp_path).files
+    stage = "INSERT INTO stages (name, ended_at, detail) VALUES ('report', '', '{}')"
+    change(files.store, ("UPDATE results SET updated = json_object('text', 'Zoe Quux sang')", ()),
+           (stage, ()))  # fmt: skip
+    shard = files.dataset / "updated" / "test-00000-of-00001.parquet"
+    shard.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"text": ["Zoe Quux sang"]}), shard)
+    whole = files.manifest.read_bytes()
+    files.manifest.write_bytes(whole[:200])
+    for dry in (True, False):
+        found = {each.kind: each for each in erase_from_run(files, FINDER, dry=dry)}
+        assert {"samples", "results of the run"} <= found.keys()
+        assert found["results of the run"].to_do == "" and shard.exists() == dry
+        assert found[UNREADABLE_FILE].path == files.manifest
+        assert "restore it from a backup" in found[UNREADABLE_FILE].to_do
+    assert files.manifest in list_searched(files), "the run stays marked"
+    assert "Zoe" not in str(rows(files.store, "SELECT updated FROM results"))
+    assert files.manifest.read_bytes() == whole[:200]
+    files.manifest.write_bytes(whole)
+    list(erase_from_run(files, FINDER, dry=True))
+    assert read_manifest(files.manifest).status == "complete"
+    assert list(erase_from_run(files, FINDER, dry=False)) == []
+    told = read_manifest(files.manifest)
+    assert told.status == "interrupted" and told.counts["pending"] > 0
 
 
 def test_a_damaged_result_does_not_protect_the_names_in_the_store(tmp_path: Path) -> None:
