@@ -1,13 +1,15 @@
 """A plugin's detector: what it says of itself, what it returns, and its document without it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coreeval.config.plugins import PluginUse
-from coreeval.errors import PluginError, PluginFailed, RunCorrupt
+from coreeval.errors import PluginError, PluginFailed, RunCorrupt, RunStateError
 from coreeval.evaluation.agreement import compare_detectors
 from coreeval.evaluation.detectors import find_detector, list_target_detectors
 from coreeval.evaluation.detectors.base import (
@@ -18,7 +20,11 @@ from coreeval.evaluation.detectors.base import (
     SampleTexts,
     TextAnswer,
 )
-from coreeval.evaluation.detectors.documents import read_documents, write_document
+from coreeval.evaluation.detectors.documents import (
+    read_document,
+    read_documents,
+    write_document,
+)
 from coreeval.runs.folder import _OwnFiles
 from coreeval.runs.quality import TargetFindings, read_findings
 from coreeval.schema import Sample
@@ -208,6 +214,33 @@ def test_a_damaged_document_is_one_error(
     files.detector_document("plugin-knows").unlink()
     with pytest.raises(RunCorrupt, match="it is a finding of plugin-knows"):
         read_documents(files)
+
+
+def test_findings_of_another_plugin_or_version_are_not_called_damaged(
+    site: Site, tmp_path: Path
+) -> None:
+    files = RunFiles(tmp_path)
+    detector = _open(site)
+    document = write_document(files, detector, {"openai:a": FINDING})
+    changes: list[tuple[Json, str, str]] = [
+        ({"verdicts": {"known": "remembered", "new": "not_shown"}}, "another version of plugin:",
+         "run the detector again"),
+        ({"verdicts": {"known": "not_shown", "unknown": "remembered"}}, "verdicts known, unknown",
+         "run the detector again"),
+        ({"origin": {**document["plugin"]["origin"], "target": "other:Detector"}},
+         "another plugin that is also named knows: plugin:detector_of:Detector", "another `name`"),
+    ]  # fmt: skip
+    for change, told, to_do in changes:
+        assert detector.plugin
+        other = replace(detector, plugin={**detector.plugin, **change})
+        for work in (read_document, partial(write_document, found={})):
+            with pytest.raises(RunStateError, match=told) as error:
+                work(files, other)
+            assert "damaged" not in error.value.message and to_do in error.value.hint
+            assert error.value.where == str(files.detector_document("plugin-knows"))
+    newer = {**document["plugin"]["origin"], "digest": "f00d"}
+    same = replace(detector, plugin={**document["plugin"], "origin": newer})
+    assert read_document(files, same) == document, "a version with the same verdicts goes on"
 
 
 def test_a_report_without_what_a_plugin_said_shows_nothing_of_it() -> None:

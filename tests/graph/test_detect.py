@@ -250,7 +250,12 @@ def test_a_reference_may_be_another_target_of_the_run(asked: Lab) -> None:
     found = run_with_reference(plan)
     (target,) = found.document["targets"]
     assert (target["target"], target["method"]) == (NAME, "min_k")
-    assert target["reference"] == {"name": "openai:old", "terms": {}, "left_out": 0}
+    assert target["reference"] == {
+        "name": "openai:old",
+        "revision": "",
+        "terms": {},
+        "left_out": 0,
+    }
     assert {each["model"] for each in scoring.requests} == {"target", "old"}
     assert _report(asked)["detectors"]["membership"] == found.document
     scoring.requests.clear()

@@ -7,9 +7,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
-from coreeval.errors import RunCorrupt
+from coreeval.errors import RunCorrupt, RunStateError
 from coreeval.evaluation.detectors import DOCUMENTED
-from coreeval.evaluation.detectors.base import PLUGIN_DOCUMENT, Detector
+from coreeval.evaluation.detectors.base import PLUGIN_DOCUMENT, Detector, Json
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import RunFiles
 
@@ -60,10 +60,13 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
     Raises:
         RunCorrupt: the document is damaged, has a verdict that the detector does not give, or lacks
             data of its tables, for example if another version wrote it.
+        RunStateError: another plugin of that name wrote it, or a version with other verdicts.
     """
     path = files.detector_document(detector.name)
     try:
         found: Any = parse_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
+        if detector.plugin:
+            _refuse_other_plugin(path, detector.plugin, found["plugin"])
         _check_document(detector, found)
     except FileNotFoundError:
         return None
@@ -75,6 +78,32 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
             hint=f"delete the file, and run the detector again: {detector.command}",
         ) from None
     return dict(found)
+
+
+def _refuse_other_plugin(path: Path, own: Json, stored: Json) -> None:
+    """Refuse to add findings of a plugin to those of another one, or of another version.
+
+    Raises:
+        RunStateError: the stored findings are from another plugin, or have other verdicts.
+    """
+    from coreeval.evaluation.detectors.plugin_detector import PluginStatement  # for few runs
+
+    here, there = map(PluginStatement.model_validate, (own, stored))
+    if here.origin.target != there.origin.target:
+        raise RunStateError(
+            f"the run has findings of another plugin that is also named {here.name}: "
+            f"{there.origin}",
+            where=str(path),
+            hint="give one of the two plugins another `name`, or delete the file to lose these "
+            "findings",
+        )
+    if here.verdicts != there.verdicts:
+        raise RunStateError(
+            f"the run has findings of another version of {here.origin}, with the verdicts "
+            f"{', '.join(there.verdicts)}; now they are {', '.join(here.verdicts)}",
+            where=str(path),
+            hint="delete the file, and run the detector again for all targets",
+        )
 
 
 def _check_document(detector: Detector, document: Any) -> None:  # noqa: ANN401 - from a file
