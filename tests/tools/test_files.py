@@ -1,6 +1,7 @@
 """Files that are either whole or not there, and what a killed writer leaves."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
+from coreeval.errors import UsageError
 from coreeval.tools import files
 from coreeval.tools.files import (
     append_lines,
@@ -23,6 +25,7 @@ from coreeval.tools.files import (
     limit_batch,
     open_parquet_bounded,
     read_parquet,
+    refuse_foreign_file,
     replacing,
     select_parquet_rows,
     write_text,
@@ -396,3 +399,31 @@ def test_a_last_line_without_its_end_stays_a_line(tmp_path: Path) -> None:
     path.write_text("one\ntwo")
     append_lines(path, ["three"])
     assert path.read_text() == "one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize("text", ["", '["a"]\n', '["a\u2028b"]\n["c"]\n'])
+def test_a_file_with_only_own_lines_may_be_replaced(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "own.jsonl"
+    refuse_foreign_file(path, _write_again)
+    path.write_text(text, encoding="utf-8", newline="")
+    refuse_foreign_file(path, _write_again)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'["a"]', b'["a"]\r\n', b'["a"]\n\n', b'[ "a" ]\n', b'["a"]\nnotes\n', b"\xff\n", b"[" * 9999],
+)
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path, content: bytes) -> None:
+    path, pipe = tmp_path / "other.jsonl", tmp_path / "pipe"
+    path.write_bytes(content)
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to("nowhere")
+    for each in (path, pipe, tmp_path, tmp_path / "link"):
+        with pytest.raises(UsageError, match="did not write this file") as error:
+            refuse_foreign_file(each, _write_again)
+        assert error.value.where == str(each)
+    assert path.read_bytes() == content
+
+
+def _write_again(line: str) -> str:
+    return json.dumps(json.loads(line), ensure_ascii=False)
