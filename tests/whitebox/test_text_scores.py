@@ -232,7 +232,8 @@ def test_other_weights_of_the_same_name_are_told(
     finished: Lab, tiny: Path, old: Path, tmp_path: Path, detector: Detector
 ) -> None:
     place = tmp_path / "model"
-    asking, digests = ScoringRequest(model=f"hf:{place}", device="cpu", max_tokens=500), []
+    asking = ScoringRequest(model=f"hf:{place}", device="cpu", max_tokens=500)
+    digests = list[str]()
     document = finished.files.detector_document(detector.name)
     for folder in (tiny, tiny, old, tiny):
         place.unlink(missing_ok=True)
