@@ -312,12 +312,11 @@ def _task_text(data: Path, found: "TableGuess", names: Mapping[str, str]) -> str
     Raises:
         UsageError: a label's name cannot be used.
     """
-    import yaml
-
+    from coreeval.config.user_files import parse_yaml
     from coreeval.tasks.task_file import TaskFile, parse_task_file
 
     text = "\n".join(_task_lines(data, found, names)) + "\n"
-    parsed = parse_task_file(yaml.safe_load(text))
+    parsed = parse_task_file(parse_yaml(text))
     if not isinstance(parsed, TaskFile):
         raise UsageError(parsed[0].message, where=str(data), hint=parsed[0].hint)
     return text

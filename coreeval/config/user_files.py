@@ -10,12 +10,18 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import yaml
+from yaml.composer import Composer
+
+try:
+    from yaml import CSafeLoader as _SafeLoader  # parses with libyaml: five times as fast
+except ImportError:  # PyYAML was built without it
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 MOST_BYTES = 4 << 20
 """The most bytes of a file of settings or words that a person wrote (own choice)."""
@@ -42,8 +48,10 @@ _MERGE_TAG = "tag:yaml.org,2002:merge"
 _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
-_OF_INDENTATION = re.compile(r"expected <block end>")
-"""Problems that PyYAML notices only after the line with the mistake."""
+_OF_INDENTATION = re.compile(r"expected <block end>|did not find expected (?:key|'-' indicator)")
+"""Problems that the parser notices only after the line with the mistake."""
+_NO_TOKEN = "found character that cannot start any token"
+"""The problem of, for example, a tab as indentation; libyaml does not name the character."""
 
 
 class YamlError(yaml.YAMLError):
@@ -147,6 +155,8 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context).split())
+        if mark and problem == _NO_TOKEN:
+            problem += f": {text[mark.index : mark.index + 1]!r}"
         raise YamlError(problem, mark.line + 1 if mark else None) from None
     except yaml.YAMLError as error:
         raise YamlError(" ".join(str(error).split())) from None
@@ -198,18 +208,20 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 `\\ud800` writes it."""
 
 
-class _BoundedLoader(yaml.SafeLoader):
-    """Builds plain values, after counting levels and values."""
+class _BoundedComposer(Composer):
+    """Composes nodes from a parser's events, and counts levels and values."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    peek_event: Callable[[], yaml.Event]
+
+    def __init__(self) -> None:
+        super().__init__()
         self._depth = 0
         self._sizes = dict[int, int]()
         """The number of values inside each node, by its id, with aliases expanded."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Compose a node; raise an error if it is nested too deep or expands to too many values."""
-        event = self.peek_event()  # type: ignore[no-untyped-call]
+        event = self.peek_event()
         self._depth += 1
         if self._depth > MOST_DEPTH:
             raise _yaml_error(f"values are nested more than {MOST_DEPTH} levels deep", event)
@@ -234,6 +246,14 @@ class _BoundedLoader(yaml.SafeLoader):
             )
         if size > MOST_VALUES:
             raise _yaml_error(f"the document expands to more than {MOST_VALUES:,} values", event)
+
+
+class _BoundedLoader(_BoundedComposer, _SafeLoader):
+    """Builds plain values from bounded nodes."""
+
+    def __init__(self, text: str) -> None:
+        _SafeLoader.__init__(self, text)
+        _BoundedComposer.__init__(self)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
         """Build a value; report an impossible value as an error on its line."""

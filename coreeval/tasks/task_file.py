@@ -16,7 +16,6 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-import yaml
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -144,7 +143,7 @@ def _find_kind_defect(raw: dict[str, object]) -> TaskProblem | None:
 def _kind_defaults() -> dict[str, dict[str, object]]:
     """Return the values that a task file may leave out, by kind."""
     text = (resources.files("coreeval.tasks") / "kinds.yaml").read_text(encoding="utf-8")
-    found: dict[str, dict[str, object]] = yaml.safe_load(text)
+    found: dict[str, dict[str, object]] = parse_yaml(text)
     return found
 
 
@@ -466,7 +465,7 @@ def _add_general_lines(file: TaskFile) -> TaskFile:
     """Return a task with the general line added for each role that has none."""
     shape = "one_field" if len(file.fields) == 1 else "several_fields"
     text = (resources.files("coreeval.tasks") / "custom_lines.yaml").read_text(encoding="utf-8")
-    lines = yaml.safe_load(text)[shape if file.kind == "labels" else file.kind]
+    lines = parse_yaml(text)[shape if file.kind == "labels" else file.kind]
     return file.model_copy(update={"lines": lines | file.lines})
 
 

@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import TypeAdapter
 
+from coreeval.config.user_files import parse_yaml
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks.ectsum import has_ectsum_texts, iter_calls
 from coreeval.evaluation.benchmarks.finqa import NO_REPORT, read_report
@@ -249,4 +249,4 @@ class ItemDefaults(Value):
 def load_defaults() -> dict[str, ItemDefaults]:
     """Return the defaults of the CAP paper by benchmark name."""
     text = (files("coreeval.evaluation.benchmarks") / "defaults.yaml").read_text(encoding="utf-8")
-    return TypeAdapter(dict[str, ItemDefaults]).validate_python(yaml.safe_load(text))
+    return TypeAdapter(dict[str, ItemDefaults]).validate_python(parse_yaml(text))

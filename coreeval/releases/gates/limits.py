@@ -8,10 +8,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-import yaml
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from coreeval.config.load import read_mapping
+from coreeval.config.user_files import parse_yaml
 from coreeval.config.validation import explain_validation_error
 from coreeval.evaluation.comparability.verdict import Verdict
 from coreeval.evaluation.detectors import GATED
@@ -219,7 +219,7 @@ def read_default_text() -> str:
 
 def load_default_gates() -> Gates:
     """Return the default gates."""
-    return parse_gates(yaml.safe_load(read_default_text()), "the default gates")
+    return parse_gates(parse_yaml(read_default_text()), "the default gates")
 
 
 def resolve_gates(said: str | None, *, base: Path) -> Gates | None:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import yaml
 
 from coreeval.config import DefencesConfig, InstructionConfig
-from coreeval.config.user_files import read_text
+from coreeval.config.user_files import parse_yaml, read_text
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.parsing import BadReply, read_points
 from coreeval.evaluation.numleak.parsing.values import NO_NUMBER
@@ -97,7 +96,7 @@ def open_defences(asked: DefencesConfig) -> DefenceSet:
 def load_suffixes() -> Mapping[str, str]:
     """Return the texts of the built-in suffixes by name."""
     file = resources.files("coreeval.evaluation.numleak.defences") / "suffixes.yaml"
-    return {name: str(text) for name, text in yaml.safe_load(file.read_text("utf-8")).items()}
+    return {name: str(text) for name, text in parse_yaml(file.read_text("utf-8")).items()}
 
 
 def _publisher_name(about: SeriesDefinition) -> str:

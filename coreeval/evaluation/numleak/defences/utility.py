@@ -15,7 +15,6 @@ from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Final, Literal, Protocol, TypeVar, get_args
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from coreeval.config.user_files import YamlError, parse_yaml, read_text
@@ -116,7 +115,7 @@ def _unfit_error(path: Path, problem: str) -> ConfigError:
 @cache
 def _load_questions(name: str) -> Any:  # noqa: ANN401 - YAML, checked where it is used
     file = resources.files("coreeval.evaluation.numleak.defences") / f"{name}.yaml"
-    return yaml.safe_load(file.read_text("utf-8"))
+    return parse_yaml(file.read_text("utf-8"))
 
 
 # -- what is known of a series --------------------------------------------------------------------

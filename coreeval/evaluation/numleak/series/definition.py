@@ -7,7 +7,6 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Final, Literal, Self
 
-import yaml
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -17,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from coreeval.config.user_files import parse_yaml
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.schema import Text, Value
 
@@ -46,7 +46,7 @@ class Unit(Value):
 def load_units() -> dict[str, Unit]:
     """Return the built-in units, by the key that series use for them."""
     file = resources.files("coreeval.evaluation.numleak.series") / "units.yaml"
-    return TypeAdapter(dict[str, Unit]).validate_python(yaml.safe_load(file.read_text("utf-8")))
+    return TypeAdapter(dict[str, Unit]).validate_python(parse_yaml(file.read_text("utf-8")))
 
 
 def resolve_unit(raw: object) -> object:
