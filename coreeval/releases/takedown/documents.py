@@ -57,6 +57,8 @@ _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
 }
 """Byte order marks with their encodings, longest first."""
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
+"""A virtual table has no pages of its own; its texts are in other tables."""
 MALFORMED = (
     ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError, SyntaxError,
     csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error,
@@ -248,7 +250,7 @@ def _count_parquet(path: Path, finder: NameFinder) -> int:
 def _count_database(path: Path, finder: NameFinder) -> int:
     count = 0
     with open_database(path, dry=True) as database:
-        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = database.execute(_TABLES).fetchall()
         for (table,) in tables:
             for row in database.execute(f"SELECT * FROM {_quote_name(table)}"):
                 texts = (each.decode(errors="replace") if isinstance(each, bytes) else str(each)
