@@ -7,9 +7,9 @@ text is examined closely only if it contains the longest part of a name.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from types import MappingProxyType
 from urllib.parse import unquote
 
@@ -107,8 +107,15 @@ class NameFinder:
         if isinstance(value, str):
             return TAKEN_DOWN if self.finds(value) else value
         if isinstance(value, dict):
-            return {str(self.blanked(key)): self.blanked(each) for key, each in value.items()}
+            names = self.blanked_keys(value)
+            return {names.get(key, key): self.blanked(each) for key, each in value.items()}
         return [self.blanked(each) for each in value] if isinstance(value, list) else value
+
+    def blanked_keys(self, keys: Collection[str]) -> dict[str, str]:
+        """Return a replacement for each key that names somebody; different keys stay different."""
+        numbered = (f"{TAKEN_DOWN[:-1]} {number})" for number in count(2))
+        free = (each for each in chain([TAKEN_DOWN], numbered) if each not in keys)
+        return dict(zip(filter(self.finds, dict.fromkeys(keys)), free, strict=False))
 
     def _may_name(self, text: str) -> bool:
         """Return whether a closer look is worthwhile; it takes ten times as long as this check."""

@@ -28,6 +28,8 @@ from coreeval.tools.parquet_pages import read_pages
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a draft path to write to; it replaces `path` if the block succeeds.
 
+    The rights and the group of an existing file stay.
+
     Raises:
         OSError: it cannot be written; the error names the path, even if the disk is full.
     """
@@ -35,9 +37,12 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         with _draft_of(path) as draft:
             try:
+                rights = _copy_rights(path, draft)
                 yield draft
                 with draft.open("rb") as written:
                     os.fsync(written.fileno())
+                if rights is not None and not rights & stat.S_IWUSR:
+                    draft.chmod(rights)
                 draft.replace(path)
             except BaseException:
                 draft.unlink(missing_ok=True)
@@ -46,6 +51,23 @@ def replacing(path: Path) -> Iterator[Path]:
         if error.errno is not None:
             error.filename = error.filename or str(path)
         raise
+
+
+def _copy_rights(path: Path, draft: Path) -> int | None:
+    """Give a draft the rights and the group of the file that it replaces, and return the rights.
+
+    The draft stays writable. None is returned if there is no file, or the disk has no rights.
+    """
+    with suppress(OSError):
+        found = path.stat()
+        draft.touch()
+        if sys.platform != "win32":
+            with suppress(OSError):  # a group that the user does not belong to
+                os.chown(draft, -1, found.st_gid)
+        rights = found.st_mode & 0o777
+        draft.chmod(rights | stat.S_IRUSR | stat.S_IWUSR)
+        return rights
+    return None
 
 
 @contextmanager

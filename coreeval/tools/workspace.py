@@ -146,6 +146,17 @@ def _describe_excess(path: Path) -> str:
     return ""
 
 
+def has_asked_answers(path: Path) -> bool:
+    """Return whether a file has targets' answers, by its place in a workspace or run.
+
+    `WORKSPACE/pcr/NAME/FILE`, `WORKSPACE/numleak/NAME/FILE` and `RUN/numleak/FILE` have them.
+    """
+    folder = path.parent
+    if folder.parent.name in ASKED_FOLDERS and _is_workspace(folder.parents[1]):
+        return True
+    return folder.name in ASKED_FOLDERS and has_store(folder.with_name("run.db"))
+
+
 def name_payer(run: str, now: str, cassette: str = "") -> str:
     """Return the payer in the call store for the calls of a run, by its name and its clock."""
     return f"{run}@{now}#{cassette}" if cassette else f"{run}@{now}"

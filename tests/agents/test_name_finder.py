@@ -150,6 +150,13 @@ def test_values_lose_what_names_them_and_nothing_else() -> None:
     assert not FINDER.finds_in(FINDER.blanked(value))
 
 
+def test_keys_that_name_them_stay_different() -> None:
+    value: JsonValue = {"Acme Corp": 1, "acme-corp": 2, TAKEN_DOWN: 3, "other": 4}
+    assert FINDER.blanked(value) == {
+        "(taken down 2)": 1, "(taken down 3)": 2, TAKEN_DOWN: 3, "other": 4
+    }  # fmt: skip
+
+
 def test_a_text_of_many_near_misses_takes_no_more_than_its_length() -> None:
     began = time.process_time()
     assert not FINDER.finds("acme " * 200_000)

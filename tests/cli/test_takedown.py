@@ -422,6 +422,50 @@ def test_a_damaged_place_is_reported_and_the_others_are_worked_on(
         assert elsewhere.read_bytes() == b"mine"
 
 
+@pytest.mark.parametrize("name", ["cache.db", "store.db", "release.json"])
+def test_a_store_or_release_exempts_no_run_no_workspace_and_no_folder(
+    folder: Path, shell: Shell, name: str
+) -> None:
+    """Also other programs have a `cache.db`; a run or a workspace may come from somebody else."""
+    run, sheets = run_of(folder, "emotion"), folder / "sheets"
+    (sheets / "more").mkdir()
+    (sheets / "more" / "a.csv").write_text(f"id,text\n1,{NAME}\n")
+    for place in (run, run / "control", folder / ".coreeval", sheets):
+        place.mkdir(exist_ok=True)
+        if name == "release.json":
+            (place / name).write_text("{}")
+        elif name == "cache.db":
+            JsonCache(place).close()
+        else:
+            with closing(sqlite3.connect(place / name)) as file, file:
+                file.execute("CREATE TABLE t (a)")
+    said = shell("takedown", NAME, sheets, "--yes", "--json")
+    assert said.code == 0, said.out
+    assert kept_back(folder) == LEFT
+    assert {row["kind"] for row in said.document["left"]} == {"release", "benchmark", "file"}
+
+
+def test_a_release_exempts_no_run_in_it(folder: Path, shell: Shell) -> None:
+    release = folder / ".coreeval" / "releases" / "rte" / "1"
+    inside, cache = release / "run", release / "doc"
+    shutil.copytree(run_of(folder, "rte"), inside)
+    shutil.copytree(folder / ".coreeval" / "cache" / "doc", cache)
+    for name in ("release.json", "release.sha256"):
+        shutil.copy(release / name, folder / ".coreeval")
+    before = digest(release)
+    assert shell("takedown", NAME, folder / "sheets", "--yes").code == 0
+    assert kept_back(folder) == LEFT
+    assert not {inside / "run.db", cache / "cache.db"} & {*naming(folder)}
+    own = {path: body for path, body in before.items() if not {inside, cache} & {*path.parents}}
+    assert own.items() <= digest(release).items()
+
+
+def test_a_lock_file_of_another_program_is_reported(folder: Path, shell: Shell) -> None:
+    (folder / "sheets" / "poetry.lock").write_text(f"by {NAME}")
+    left = shell("takedown", NAME, folder / "sheets", "--dry-run", "--json").document["left"]
+    assert str(folder / "sheets" / "poetry.lock") in {row["path"] for row in left}
+
+
 def test_no_copy_can_be_made_of_a_run_that_could_not_be_searched(
     folder: Path, shell: Shell
 ) -> None:

@@ -121,6 +121,20 @@ def test_trouble_leaves_nothing(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.parametrize("rights", [0o600, 0o640, 0o664, 0o444])
+def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path, rights: int) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("old")
+    path.chmod(rights)
+    group = next((each for each in os.getgroups() if each != os.getegid()), os.getegid())
+    os.chown(path, -1, group)
+    with replacing(path) as draft:
+        assert draft.stat().st_mode & 0o077 == rights & 0o077  # nobody else reads what is written
+        draft.write_text("new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", rights)
+    assert path.stat().st_gid == group
+
+
 def test_without_locks_each_process_has_a_draft_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,12 +9,12 @@ import gzip
 import io
 import json
 import lzma
-import math
+import re
 import sqlite3
 import stat
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -30,7 +30,7 @@ from coreeval.releases.takedown.calls import (
 )
 from coreeval.releases.takedown.workbooks import blank_workbook
 from coreeval.tools.files import read_parquet, replacing
-from coreeval.tools.workspace import ASKED_FOLDERS
+from coreeval.tools.workspace import has_asked_answers
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
 _NOT_UNPACKED = (
@@ -57,6 +57,8 @@ _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
 }
 """Byte order marks with their encodings, longest first."""
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
+"""A virtual table has no pages of its own; its texts are in other tables."""
 MALFORMED = (
     ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError, SyntaxError,
     csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error,
@@ -137,7 +139,7 @@ def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches
     if changed:
         dropped = change is _drop_lines
         yield TextMatches(
-            kind="lines" if dropped or suffix == ".jsonl" else "texts",
+            kind="lines" if dropped or change is _blank_lines else "texts",
             path=path,
             count=changed,
             action="deleted" if dropped else "blanked",
@@ -158,18 +160,15 @@ def _is_ours_to_delete(path: Path) -> bool:
 
 
 def _find_changer(path: Path) -> Changer | None:
-    suffixes = [each.casefold() for each in path.suffixes]
-    if suffixes[-2:] == [".jsonl", ".gz"]:
-        return _drop_lines
-    match suffixes[-1:]:
-        case [".jsonl"]:
+    match [each.casefold() for each in path.suffixes]:
+        case [*_, ".jsonl"] | [*_, ".jsonl", ".gz"]:
             # a command can write these again, so lines that name a person are deleted
-            return _drop_lines if {*ASKED_FOLDERS} & {*path.parts} else _blank_lines
-        case [".json"]:
+            return _drop_lines if has_asked_answers(path) else _blank_lines
+        case [*_, ".json"]:
             return _blank_json
-        case [".csv"] | [".tsv"]:
+        case [*_, ".csv" | ".tsv"]:
             return _blank_cells
-        case [".xlsx"]:
+        case [*_, ".xlsx"]:
             return blank_workbook
     return None
 
@@ -228,17 +227,80 @@ def _count_lines(lines: IO[str], finder: NameFinder) -> int:
     return count
 
 
+_Part = tuple[int, int, str]
+"""Where a part of a text begins and ends, and its replacement."""
+
+
+def _replace(text: str, parts: Iterator[_Part]) -> tuple[str, int]:
+    """Return a text with some parts replaced, and their number; the rest stays as it is."""
+    pieces, at, number = list[str](), 0, 0
+    for start, end, new in parts:
+        pieces += [text[at:start], new]
+        at, number = end, number + 1
+    return "".join([*pieces, text[at:]]), number
+
+
 class _Table:
-    """The rows of a text table, and the format to write them in."""
+    """The cells of a text table, as parts of its text.
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        first = text.partition("\n")[0]
-        self.delimiter = max(",;\t", key=first.count)
-        self.end = "\r\n" if "\r\n" in text else "\n"
+    A quoted cell has doubled quotation marks in it, and may have line breaks. In a file without
+    quoting, a cell may begin with a quotation mark, too: read as quoted, it could join many rows.
+    So such a cell ends with its line, unless only a longer one leaves all rows equally long.
 
-    def __iter__(self) -> Iterator[list[str]]:
-        return csv.reader(io.StringIO(self._text, newline=""), delimiter=self.delimiter)
+    Raises:
+        ValueError: neither reading leaves all rows equally long.
+    """
+
+    def __init__(self, text: str, delimiter: str) -> None:
+        self._text, self._delimiter = text, delimiter
+        quoted, lines = self._pattern(r'[^"]'), self._pattern(r'[^"\r\n]')
+        opened = next(filter(_is_open, lines.finditer(text)), None)
+        if opened and self._fits(quoted, quoted=True):
+            self._cells = quoted
+        elif not opened or self._fits(lines, quoted=False):
+            self._cells = lines
+        else:
+            line = text.count("\n", 0, opened.start()) + 1
+            raise ValueError(f"the end of a cell with a quotation mark, line {line}, is uncertain")
+
+    def _pattern(self, inside: str) -> re.Pattern[str]:
+        """Return a pattern of a cell, quoted (1) or not (2), and what follows it (3)."""
+        mark = re.escape(self._delimiter)
+        quoted = rf'"{inside}*+(?:""{inside}*+)*+"(?=[{mark}\r\n]|\Z)'
+        return re.compile(rf"(?:({quoted})|([^{mark}\r\n]*+))({mark}|\r\n?|\n|\Z)")
+
+    def _fits(self, pattern: re.Pattern[str], *, quoted: bool) -> bool:
+        """Return whether a pattern splits the text into rows of the same number of cells."""
+        widths, width = set[int](), 0
+        for cell in pattern.finditer(self._text):
+            if quoted and (_is_open(cell) or self._has_rows(cell[1] or "")):
+                return False
+            width += 1
+            if cell[3] != self._delimiter:
+                if width > 1 or cell[1] or cell[2]:  # not an empty line
+                    widths.add(width)
+                width = 0
+        return len(widths) <= 1
+
+    def _has_rows(self, quoted: str) -> bool:
+        """Return whether a quoted cell looks like several rows: it has both tabs and lines."""
+        return self._delimiter == "\t" and "\t" in quoted and len(quoted.splitlines()) > 1
+
+    def blanked(self, finder: NameFinder) -> tuple[str, int]:
+        """Return the text with the matching cells blanked, and their number."""
+        return _replace(self._text, self._find(finder))
+
+    def _find(self, finder: NameFinder) -> Iterator[_Part]:
+        for cell in self._cells.finditer(self._text):
+            if cell[1] and finder.finds(cell[1][1:-1].replace('""', '"')):
+                yield cell.start(1), cell.end(1), f'"{TAKEN_DOWN}"'
+            elif cell[2] and finder.finds(cell[2]):
+                yield cell.start(2), cell.end(2), TAKEN_DOWN
+
+
+def _is_open(cell: re.Match[str]) -> bool:
+    """Return whether a cell begins with a quotation mark but was not read as quoted."""
+    return bool(cell[2]) and cell[2].startswith('"')
 
 
 def _count_parquet(path: Path, finder: NameFinder) -> int:
@@ -248,7 +310,7 @@ def _count_parquet(path: Path, finder: NameFinder) -> int:
 def _count_database(path: Path, finder: NameFinder) -> int:
     count = 0
     with open_database(path, dry=True) as database:
-        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = database.execute(_TABLES).fetchall()
         for (table,) in tables:
             for row in database.execute(f"SELECT * FROM {_quote_name(table)}"):
                 texts = (each.decode(errors="replace") if isinstance(each, bytes) else str(each)
@@ -292,36 +354,41 @@ def _write_whole(path: Path, text: str, encoding: str) -> None:
 
 def _blank_json(path: Path, finder: NameFinder, *, dry: bool) -> int:
     encoding = _encoding_of(path)
-    value = json.loads(_read_whole(path, encoding), parse_float=_check_finite)
-    count = _count_texts(value, finder)
+    text, count = _blank_strings(_read_whole(path, encoding), finder)
     if count and not dry:
-        _write_whole(path, _dump_json(finder.blanked(value), indent=2) + "\n", encoding)
+        _write_whole(path, text, encoding)
     return count
 
 
-def _check_finite(digits: str) -> float:
-    """Return a number; raise ValueError if it exceeds a double, which JSON could not hold."""
-    if math.isinf(value := float(digits)):
-        raise ValueError(f"it has the number {digits[:40]}, which cannot be rewritten exactly")
-    return value
+_STRING = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*+:)?', re.DOTALL)
+"""A string of a JSON text, and the sign of a key."""
 
 
-def _dump_json(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON, with lone surrogates escaped because no file can hold them."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, indent=indent)
-    return text
+def _blank_strings(text: str, finder: NameFinder) -> tuple[str, int]:
+    """Return a JSON text with the matching strings blanked, and their number.
+
+    Numbers, keys that occur twice and the layout stay as they are.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    json.loads(text)
+    keys = dict.fromkeys(_decode(each[1]) for each in _STRING.finditer(text) if each[2])
+    return _replace(text, _find_strings(text, finder, finder.blanked_keys(keys)))
 
 
-def _count_texts(value: object, finder: NameFinder) -> int:
-    if isinstance(value, str):
-        return int(finder.finds(value))
-    if isinstance(value, dict):
-        return sum(_count_texts(part, finder) for pair in value.items() for part in pair)
-    return sum(_count_texts(each, finder) for each in value) if isinstance(value, list) else 0
+def _find_strings(text: str, finder: NameFinder, names: Mapping[str, str]) -> Iterator[_Part]:
+    for found in _STRING.finditer(text):
+        said = _decode(found[1])
+        if found[2] and said in names:
+            yield found.start(1), found.end(1), json.dumps(names[said])
+        elif not found[2] and finder.finds(said):
+            yield found.start(1), found.end(1), json.dumps(TAKEN_DOWN)
+
+
+def _decode(written: str) -> str:
+    return str(json.loads(written)) if "\\" in written else written[1:-1]
 
 
 def _blank_lines(path: Path, finder: NameFinder, *, dry: bool) -> int:
@@ -356,9 +423,7 @@ def _blank_line(line: str, finder: NameFinder) -> tuple[str, str]:
     if not finder.finds(line):
         return line, line
     try:
-        value = json.loads(line, parse_float=_check_finite)
-        blanked = finder.blanked(value)
-        return line, line if blanked == value else _dump_json(blanked) + "\n"
+        return line, _blank_strings(line, finder)[0]
     except (ValueError, RecursionError):
         return line, ""
 
@@ -380,16 +445,12 @@ def _rewrite_lines(path: Path, changes: Iterator[tuple[str, str]], *, dry: bool)
 
 
 def _blank_cells(path: Path, finder: NameFinder, *, dry: bool) -> int:
-    """Blank the matching cells of a table; the other cells keep their text, if not their quotes."""
+    """Blank the matching cells of a table; the rest stays as it is."""
     encoding = _encoding_of(path)
-    table, count = _Table(_read_whole(path, encoding)), 0
-    made = io.StringIO(newline="")
-    writer = csv.writer(made, delimiter=table.delimiter, lineterminator=table.end)
-    for row in table:
-        named = [finder.finds(cell) for cell in row]
-        count += sum(named)
-        cells = zip(row, named, strict=True)
-        writer.writerow([TAKEN_DOWN if is_named else cell for cell, is_named in cells])
+    text = _read_whole(path, encoding)
+    first = text.partition("\n")[0]
+    has_tabs = path.suffix.casefold() == ".tsv" and "\t" in first
+    made, count = _Table(text, "\t" if has_tabs else max(",;\t", key=first.count)).blanked(finder)
     if count and not dry:
-        _write_whole(path, made.getvalue(), encoding)
+        _write_whole(path, made, encoding)
     return count

@@ -5,15 +5,15 @@ The places are the stores, runs, releases and files below some folders.
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.config import Config, load_config
-from coreeval.errors import CoreEvalError, RunCorrupt, RunStateError, UsageError
-from coreeval.releases.release import MANIFEST
+from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunStateError, UsageError
+from coreeval.releases.folders import DIGEST, MANIFEST
 from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
     CACHE_DATABASE,
@@ -22,6 +22,7 @@ from coreeval.releases.takedown.calls import (
     TextMatches,
     erase_cache_entries,
     erase_calls,
+    open_database,
 )
 from coreeval.releases.takedown.documents import (
     DAMAGED,
@@ -35,7 +36,9 @@ from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
+from coreeval.tools.files import is_plain_file
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
+from coreeval.tools.gdelt.own_files import ENTRIES
 from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.places import marker_of
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -43,6 +46,8 @@ from coreeval.tools.workspace import RunFiles, Workspace
 _CALL_DATABASE = "calls.db"
 _CALL_MARKER = marker_of(Path(_CALL_DATABASE)).name
 _RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
+_RELEASE = {MANIFEST, DIGEST}
+"""The files that a release always has."""
 SCORES = "files of text scores about any person"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
@@ -128,7 +133,11 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
 
 
 def _walk(path: Path, found: Places, seen: set[Path]) -> None:
-    """Sort a file, or a folder with its contents, into the places without following links."""
+    """Sort a file, or a folder with its contents, into the places without following links.
+
+    A folder may come from somebody else. So a store or release in it exempts nothing but its own
+    files.
+    """
     if path in seen:
         return
     seen.add(path)
@@ -136,18 +145,61 @@ def _walk(path: Path, found: Places, seen: set[Path]) -> None:
         sort = _sort_link if path.is_symlink() else _sort_file
         sort(path, found)
         return
-    names = {each.name for each in path.iterdir()}
-    if DATABASE in names:
-        found.news.append(path)
-    elif CACHE_DATABASE in names:
-        found.caches.append(path)
-    elif MANIFEST in names:
-        found.releases.append(path)
-    elif not names.isdisjoint(_RUN_STORES):
+    names = {each.name for each in path.iterdir() if each not in seen}
+    _sort_stores(path, found, seen)
+    if not names.isdisjoint(_RUN_STORES):
         _sort_run(path, found, seen)
+    elif names >= _RELEASE and path != found.workspace:
+        _sort_release(path, found, seen)
     else:
-        for each in sorted(path.iterdir()):
-            _walk(each, found, seen)
+        _walk_entries(path, found, seen)
+
+
+def _walk_entries(folder: Path, found: Places, seen: set[Path]) -> None:
+    for each in sorted(folder.iterdir()):
+        _walk(each, found, seen)
+
+
+def _sort_stores(folder: Path, found: Places, seen: set[Path]) -> None:
+    """Sort the news store and the cache in a folder, if any; their own files are then seen."""
+    if _is_store(folder / DATABASE, {"files", "segments"}):
+        found.news.append(folder)
+        seen.update(folder / name for name in (*ENTRIES, *_list_side_files(DATABASE)))
+    if _is_store(folder / CACHE_DATABASE, {"Cache"}):
+        found.caches.append(folder)
+        seen.update(folder / name for name in (CACHE_DATABASE, *_list_side_files(CACHE_DATABASE)))
+        seen.update(folder.glob("??/??/*.val"))
+
+
+def _is_store(path: Path, tables: Set[str]) -> bool:
+    """Return whether a file is a database with these tables, or cannot be read as one.
+
+    Other programs use the same names for their files.
+    """
+    if not path.is_symlink() and not path.is_file():
+        return False
+    try:
+        with open_database(path, dry=True) as database:
+            listed = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            return {name for (name,) in listed} >= tables
+    except RunError:  # reported when it is searched
+        return True
+
+
+def _list_side_files(database: str) -> list[str]:
+    return [database + end for end in _SIDE_FILES]
+
+
+def _sort_release(folder: Path, found: Places, seen: set[Path]) -> None:
+    """Sort a release, whose files are only reported, and the runs and stores in it, if any."""
+    found.releases.append(folder)
+    inside = Places()
+    _walk_entries(folder, inside, seen)
+    found.calls += inside.calls
+    found.runs += inside.runs
+    found.news += inside.news
+    found.caches += inside.caches
+    found.refused |= inside.refused
 
 
 def _sort_link(path: Path, found: Places) -> None:
@@ -164,8 +216,12 @@ def _sort_file(path: Path, found: Places) -> None:
         found.calls.append(path)
     elif path.name == _CALL_MARKER:
         found.calls.append(path.with_name(_CALL_DATABASE))
-    elif not path.name.endswith((".lock", *(f"{_CALL_DATABASE}{end}" for end in _SIDE_FILES))):
+    elif path.name not in _list_side_files(_CALL_DATABASE) and not _is_lock(path):
         found.files.append(path)
+
+
+def _is_lock(path: Path) -> bool:
+    return path.name.endswith(".lock") and path.stat().st_size == 0
 
 
 def _sort_run(path: Path, found: Places, seen: set[Path]) -> None:
@@ -175,19 +231,19 @@ def _sort_run(path: Path, found: Places, seen: set[Path]) -> None:
         found.refused[path] = error
         return
     found.runs.append(files)
-    own = {file for each in (files, files.control) for file in _databases(each)}
-    written = set(list_results(files))
-    for path in sorted(files.root.rglob("*")):
-        seen.add(path)
-        if path.is_symlink() or not path.is_file() or path in own or path in written:
-            continue
-        (found.fixed if path.name in _RUN_FILES else found.files).append(path)
+    seen.update(list_results(files))
+    for each in (files, files.control):
+        seen.update(_databases(each))
+        fixed = {each.root / name for name in _RUN_FILES} - seen
+        found.fixed += sorted(file for file in fixed if is_plain_file(each.root, file.name))
+        seen |= fixed
+    _walk_entries(path, found, seen)
 
 
 def _databases(files: RunFiles) -> Iterator[Path]:
     yield marker_of(files.store)
     for path in (files.store, files.checkpoints):
-        yield from (path, *(path.with_name(path.name + end) for end in _SIDE_FILES))
+        yield from (path, *map(path.with_name, _list_side_files(path.name)))
 
 
 _RELEASE_NOTE = (

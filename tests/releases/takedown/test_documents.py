@@ -51,6 +51,91 @@ def test_texts_are_blanked_as_they_were_written(tmp_path: Path, name: str, encod
     assert TAKEN_DOWN in now
 
 
+ROWS = [f"{n}\trow {n}\tanger" for n in range(3, 9)]
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ","])
+@pytest.mark.parametrize("cell", ['"What a day she said', '"What a day" she said', '"', '"""'])
+def test_a_quotation_mark_that_is_not_closed_costs_no_other_row(
+    tmp_path: Path, delimiter: str, cell: str
+) -> None:
+    path = tmp_path / ("a.tsv" if delimiter == "\t" else "a.csv")
+    lines = ["id\ttext\tlabel", f"2\t{cell}\tjoy", *ROWS, f"9\tby {NAME}\tjoy", *ROWS]
+    text = "\n".join(lines).replace("\t", delimiter)
+    path.write_text(text)
+    (found,) = forget(path)
+    assert (found.action, found.count) == ("blanked", 1)
+    assert path.read_text() == text.replace(f"by {NAME}", TAKEN_DOWN)
+
+
+def test_lines_between_two_quotation_marks_of_a_file_with_tabs_stay_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    ends = ('1\t"What a day\tjoy', f'9\the: "{NAME}"\tjoy', '10\tsaid "\tjoy')
+    text = "\n".join(["id\ttext\tlabel", ends[0], *ROWS, *ends[1:], *ROWS]) + "\n"
+    path.write_text(text)
+    assert [found.action for found in forget(path)] == ["blanked"]
+    assert path.read_text() == text.replace(f'he: "{NAME}"', TAKEN_DOWN)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("delimiter", ["\t", ",", ";"])
+def test_quoted_cells_with_several_lines_are_blanked_as_one(
+    tmp_path: Path, delimiter: str, end: str
+) -> None:
+    path = tmp_path / ("a.tsv" if delimiter == "\t" else "a.csv")
+    cell = f'"he said, ""by{end}{NAME}""{end}and left"'
+    kept = f'"two{end}lines, ""here"""'
+    rows = [["id", "text", '"note"'], ["1", cell, "ok"], ["2", kept, '"x"'], [], ["3", "", "y"]]
+    text = end.join(map(delimiter.join, rows))
+    path.write_text(text, newline="")
+    (found,) = forget(path)
+    assert (found.action, found.count) == ("blanked", 1)
+    assert path.read_bytes().decode() == text.replace(cell, f'"{TAKEN_DOWN}"')
+
+
+def test_a_table_whose_cells_are_uncertain_is_only_reported(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    text = f'id,text\n1,"two\nlines, by {NAME}"\n2,"open,x\n3,"y"\n'
+    path.write_text(text)
+    (found,) = forget(path)
+    assert (found.action, path.read_text()) == ("reported", text)
+    assert "line 2" in found.to_do
+
+
+def test_values_of_json_that_do_not_name_them_stay_as_they_are(tmp_path: Path) -> None:
+    path, packed = tmp_path / "a.json", tmp_path / "a.jsonl.gz"
+    keys = '"Jane Q. Example" : 1, "Jane Q Example": 2, "(taken down)": 3'
+    text = '{%s, "x": 1, "x": 2, "f": 0.10, "n": 1e400, "t": "\\u004aane Q. Example"}\r\n'
+    path.write_text(text % keys, newline="")
+    packed.write_bytes(gzip.compress(f'{text % keys}{{"id": 2}}\n'.encode()))
+    new = '"(taken down 2)" : 1, "(taken down 3)": 2, "(taken down)": 3'
+    expected = text.replace("\\u004aane Q. Example", TAKEN_DOWN) % new
+    assert [(found.kind, found.count) for found in forget(path)] == [("texts", 3)]
+    assert path.read_bytes().decode() == expected
+    (found,) = forget(packed)
+    assert (found.kind, found.action, found.count) == ("lines", "blanked", 1)
+    assert gzip.decompress(packed.read_bytes()).decode() == f'{expected}{{"id": 2}}\n'
+
+
+def test_only_answers_that_are_asked_again_are_deleted(tmp_path: Path) -> None:
+    """A project may be in a folder that has the name of one with answers."""
+    home, run = tmp_path / "numleak" / "pcr" / ".coreeval", tmp_path / "run"
+    kept = (home / "reviews" / "x.jsonl", home.parent / "a.jsonl", tmp_path / "pcr" / "x.jsonl.gz")
+    gone = (home / "pcr" / "x" / "m.jsonl", home / "numleak" / "x" / "m.jsonl",
+            run / "numleak" / "m.jsonl")  # fmt: skip
+    for path in (*kept, *gone, run / "run.db"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        line = f'{{"verdict": "rejected", "note": "{NAME} complained"}}\n'.encode()
+        path.write_bytes(gzip.compress(line) if path.suffix == ".gz" else line)
+    for path, action in (
+        *((path, "blanked") for path in kept),
+        *((path, "deleted") for path in gone),
+    ):
+        assert [found.action for found in forget(path)] == [action]
+    assert b"rejected" in kept[0].read_bytes()
+    assert not gone[0].read_bytes()
+
+
 def test_bytes_that_are_not_utf_8_stay(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"caf\xe9,Jane Q. Example\n")
@@ -128,7 +213,7 @@ def test_odd_files_are_told_and_do_not_end_the_command(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     packed.write_bytes(b"\x1f\x8b\x07\0" + b"\0" * 20)
     others = {"a.csv.bz2": bz2.compress(NAME.encode()), "a.tar.xz": lzma.compress(NAME.encode())}
-    others |= {"a.feather": b"ARROW1\0\0" + NAME.encode(), "a.json": f'["{NAME}", 1e400]'.encode()}
+    others |= {"a.feather": b"ARROW1\0\0" + NAME.encode(), "a.json": f'["{NAME}",'.encode()}
     for name, content in others.items():
         (tmp_path / name).write_bytes(content)
     odd = (damaged, pipe, packed, tmp_path / "not-there", *(tmp_path / name for name in others))
