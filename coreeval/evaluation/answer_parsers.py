@@ -92,8 +92,8 @@ class TargetAnswer(Value):
     label: str
 
 
-class LabelShape(OutputSchema[TargetAnswer]):
-    """Exactly one of a task's label names.
+class LabelReader:
+    """Finds exactly one of a task's label names in an answer.
 
     Labels match in any case, and regardless of how their words are joined. A bare label, as
     templates request, and a sentence that states the label are valid answers although they are not
@@ -102,8 +102,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
     or a number ends no sentence.
     """
 
-    def __init__(self, task: Task) -> None:
-        names = tuple(label.name for label in task.labels)
+    def __init__(self, names: Sequence[str]) -> None:
         self._by_key = {_label_key(name): name for name in names}
         self._alike = _find_alike(names)
         signs = sorted(set(re.findall(r"[^\w\s-]", "".join(self._alike))))
@@ -117,33 +116,22 @@ class LabelShape(OutputSchema[TargetAnswer]):
             rf"(?!(?<=\d)\.\d)(?![\w{apart}-])",
             re.IGNORECASE,
         )
-        one_of = cast("type[str]", Literal[names])  # created at run time: mypy sees a str
-        known = Annotated[one_of, BeforeValidator(self._find_label)]  # type: ignore[valid-type]
-        super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
 
-    def parse(self, text: str, *, mend: bool = False) -> TargetAnswer:
-        """Parse an answer given as JSON, as a bare label or as a sentence that states the label.
+    def read(self, text: str) -> str:
+        """Return the label of an answer, or "" if it has none or several.
 
-        Raises:
-            InvalidAnswer: the answer is none of these, or names several labels.
+        The answer is JSON, a bare label or a sentence that states the label.
         """
         said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
-        if exact := self._by_key.get(_label_key(said)):
-            return TargetAnswer(label=exact)
+        if exact := self.find(said):
+            return exact
         objects = [value for value, _, _ in iter_objects(said)]
         found = {self._in_object(one) for one in objects} if objects else {self._in_words(said)}
-        name = found.pop() if len(found) == 1 else None
-        if name is not None:
-            return TargetAnswer(label=name)
-        if objects:
-            raise InvalidAnswer(
-                f"its object has no one label of {', '.join(self._by_key.values())}"
-            )
-        return super().parse(text, mend=mend)
+        return (found.pop() or "") if len(found) == 1 else ""
 
-    def _find_label(self, value: object) -> object:
+    def find(self, name: str) -> str | None:
         """Return a label in the task's spelling."""
-        return self._by_key.get(_label_key(value), value) if isinstance(value, str) else value
+        return self._by_key.get(_label_key(name))
 
     def _in_object(self, value: object) -> str | None:
         """Return an object's label: under a label key, or the only label among its values."""
@@ -217,6 +205,34 @@ class LabelShape(OutputSchema[TargetAnswer]):
                 name = self._by_key[_label_key(label[1])]
                 named.append(_Mention(name, label.start() - at, label.end() - at))
             yield sentence[0], named
+
+
+class LabelShape(OutputSchema[TargetAnswer]):
+    """Exactly one of a task's label names, as `LabelReader` reads it."""
+
+    def __init__(self, task: Task) -> None:
+        self._names = tuple(label.name for label in task.labels)
+        self._reader = LabelReader(self._names)
+        one_of = cast("type[str]", Literal[self._names])  # created at run time: mypy sees a str
+        known = Annotated[one_of, BeforeValidator(self._find_label)]  # type: ignore[valid-type]
+        super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
+
+    def parse(self, text: str, *, mend: bool = False) -> TargetAnswer:
+        """Parse an answer given as JSON, as a bare label or as a sentence that states the label.
+
+        Raises:
+            InvalidAnswer: the answer is none of these, or names several labels.
+        """
+        if name := self._reader.read(text):
+            return TargetAnswer(label=name)
+        said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
+        if any(True for _ in iter_objects(said)):
+            raise InvalidAnswer(f"its object has no one label of {', '.join(self._names)}")
+        return super().parse(text, mend=mend)
+
+    def _find_label(self, value: object) -> object:
+        """Return a label in the task's spelling."""
+        return (self._reader.find(value) or value) if isinstance(value, str) else value
 
 
 def _is_denied(sentence: str, found: _Mention) -> bool:
