@@ -8,7 +8,7 @@ answer that names several letters in that form is unclear, regardless of other t
 import json
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Final, Literal, NamedTuple, cast
@@ -73,6 +73,17 @@ _OPENING: Final = re.compile(
 )
 _STOP: Final = re.compile(r"[\"'*_`)]*\s*(?:[.,;:!(\n]|$)")
 _SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]*")
+_DECIMAL_POINT: Final = re.compile(r"(?<=\d)\.(?=\d)")
+_HIDDEN_STOPS: Final = str.maketrans(dict.fromkeys(".!?,;:", "\u00b7"))
+"""A sign that ends no sentence, for the stops inside labels and numbers."""
+
+
+class _Mention(NamedTuple):
+    """A label in a sentence."""
+
+    name: str
+    start: int
+    end: int
 
 
 class TargetAnswer(Value):
@@ -81,54 +92,46 @@ class TargetAnswer(Value):
     label: str
 
 
-class LabelShape(OutputSchema[TargetAnswer]):
-    """Exactly one of a task's label names.
+class LabelReader:
+    """Finds exactly one of a task's label names in an answer.
 
     Labels match in any case, and regardless of how their words are joined. A bare label, as
     templates request, and a sentence that states the label are valid answers although they are not
     JSON. An answer that names two labels, or denies one, is invalid. Signs that distinguish two
-    labels, as in `C` and `C++`, are part of the label.
+    labels, as in `C` and `C++`, are part of the label. A stop inside a label, as in `Windows 8.1`,
+    or a number ends no sentence.
     """
 
-    def __init__(self, task: Task) -> None:
-        names = tuple(label.name for label in task.labels)
+    def __init__(self, names: Sequence[str]) -> None:
         self._by_key = {_label_key(name): name for name in names}
         self._alike = _find_alike(names)
         signs = sorted(set(re.findall(r"[^\w\s-]", "".join(self._alike))))
         apart = re.escape("".join(signs))
         self._core = re.compile(rf"(?:(?!-\d)[^\w{apart}])*(.*[\w{apart}])?", re.DOTALL)
+        self._by_core = {core: name for name in names if (core := self._find_core(name))}
         longest_first = sorted(self._by_key, key=len, reverse=True)
-        joined = (r"[\s_-]+".join(map(re.escape, key.split())) for key in longest_first)
+        joined = (r"(?:[^\S\n]|[_-])+".join(map(re.escape, key.split())) for key in longest_first)
         self._named_in = re.compile(
-            rf"(?<![\w{apart}-])(?:{'|'.join(joined)})(?![\w{apart}-])", re.IGNORECASE
+            rf"(?<![\w{apart}-])(?!(?<=\d\.)\d)({'|'.join(joined)})(?:(?<=\d)\.0+(?!\d))?"
+            rf"(?!(?<=\d)\.\d)(?![\w{apart}-])",
+            re.IGNORECASE,
         )
-        one_of = cast("type[str]", Literal[names])  # created at run time: mypy sees a str
-        known = Annotated[one_of, BeforeValidator(self._find_label)]  # type: ignore[valid-type]
-        super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
 
-    def parse(self, text: str, *, mend: bool = False) -> TargetAnswer:
-        """Parse an answer given as JSON, as a bare label or as a sentence that states the label.
+    def read(self, text: str) -> str:
+        """Return the label of an answer, or "" if it has none or several.
 
-        Raises:
-            InvalidAnswer: the answer is none of these, or names several labels.
+        The answer is JSON, a bare label or a sentence that states the label.
         """
         said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
-        if exact := self._by_key.get(_label_key(said)):
-            return TargetAnswer(label=exact)
+        if exact := self.find(said):
+            return exact
         objects = [value for value, _, _ in iter_objects(said)]
         found = {self._in_object(one) for one in objects} if objects else {self._in_words(said)}
-        name = found.pop() if len(found) == 1 else None
-        if name is not None:
-            return TargetAnswer(label=name)
-        if objects:
-            raise InvalidAnswer(
-                f"its object has no one label of {', '.join(self._by_key.values())}"
-            )
-        return super().parse(text, mend=mend)
+        return (found.pop() or "") if len(found) == 1 else ""
 
-    def _find_label(self, value: object) -> object:
+    def find(self, name: str) -> str | None:
         """Return a label in the task's spelling."""
-        return self._by_key.get(_label_key(value), value) if isinstance(value, str) else value
+        return self._by_key.get(_label_key(name))
 
     def _in_object(self, value: object) -> str | None:
         """Return an object's label: under a label key, or the only label among its values."""
@@ -166,16 +169,21 @@ class LabelShape(OutputSchema[TargetAnswer]):
     def _find_bare(self, text: str) -> str | None:
         """Return the label that is the whole text apart from decoration."""
         name = self._by_key.get(_strip_decoration(text))
-        core = self._core.match(text) if self._alike and (not name or name in self._alike) else None
-        return self._by_key.get(_label_key(core[1] or "")) if core else name
+        return (
+            name if name and name not in self._alike else self._by_core.get(self._find_core(text))
+        )
+
+    def _find_core(self, text: str) -> str:
+        """Return the key of a text without the signs around it that distinguish no labels."""
+        core = self._core.match(text)
+        return _label_key(core[1] or "") if core else ""
 
     def _find_claims(self, text: str) -> Iterator[str]:
         """Yield each label that a sentence claims; sentences with a question claim none."""
-        for sentence in _SENTENCE.findall(text):
+        for sentence, named in self._find_sentences(text):
             if "?" in sentence:
                 continue
-            places = [found for found in self._named_in.finditer(sentence)
-                      if not _is_denied(sentence, found)]  # fmt: skip
+            places = [found for found in named if not _is_denied(sentence, found)]
             if len(places) > _MOST_NAMED:
                 continue
             final = [found for found in places if _is_claim(_FINAL, sentence, found)]
@@ -184,29 +192,69 @@ class LabelShape(OutputSchema[TargetAnswer]):
                 for found in places
             )
             told = final or (places if sure else [])
-            yield from (self._by_key[_label_key(found[0])] for found in told)
+            yield from (found.name for found in told)
+
+    def _find_sentences(self, text: str) -> Iterator[tuple[str, list[_Mention]]]:
+        """Yield each sentence and the labels in it."""
+        found = deque(self._named_in.finditer(text))
+        hidden = self._named_in.sub(lambda label: label[0].translate(_HIDDEN_STOPS), text)
+        for sentence in _SENTENCE.finditer(_DECIMAL_POINT.sub("\u00b7", hidden)):
+            at, named = sentence.start(), list[_Mention]()
+            while found and found[0].start() < sentence.end():
+                label = found.popleft()
+                name = self._by_key[_label_key(label[1])]
+                named.append(_Mention(name, label.start() - at, label.end() - at))
+            yield sentence[0], named
 
 
-def _is_denied(sentence: str, found: re.Match[str]) -> bool:
+class LabelShape(OutputSchema[TargetAnswer]):
+    """Exactly one of a task's label names, as `LabelReader` reads it."""
+
+    def __init__(self, task: Task) -> None:
+        self._names = tuple(label.name for label in task.labels)
+        self._reader = LabelReader(self._names)
+        one_of = cast("type[str]", Literal[self._names])  # created at run time: mypy sees a str
+        known = Annotated[one_of, BeforeValidator(self._find_label)]  # type: ignore[valid-type]
+        super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
+
+    def parse(self, text: str, *, mend: bool = False) -> TargetAnswer:
+        """Parse an answer given as JSON, as a bare label or as a sentence that states the label.
+
+        Raises:
+            InvalidAnswer: the answer is none of these, or names several labels.
+        """
+        if name := self._reader.read(text):
+            return TargetAnswer(label=name)
+        said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
+        if any(True for _ in iter_objects(said)):
+            raise InvalidAnswer(f"its object has no one label of {', '.join(self._names)}")
+        return super().parse(text, mend=mend)
+
+    def _find_label(self, value: object) -> object:
+        """Return a label in the task's spelling."""
+        return (self._reader.find(value) or value) if isinstance(value, str) else value
+
+
+def _is_denied(sentence: str, found: _Mention) -> bool:
     """Return whether a label is only denied."""
     return bool(_NOT.search(_before(sentence, found))) or bool(
-        _DENIED_BEHIND.match(sentence, found.end())
+        _DENIED_BEHIND.match(sentence, found.end)
     )
 
 
-def _opens_sentence(sentence: str, found: re.Match[str]) -> bool:
+def _opens_sentence(sentence: str, found: _Mention) -> bool:
     """Return whether a sentence starts with a label and a stop: "Joy. The author smiles."."""
-    opens = _OPENING.fullmatch(sentence, 0, found.start())
-    return bool(opens and _STOP.match(sentence, found.end()))
+    opens = _OPENING.fullmatch(sentence, 0, found.start)
+    return bool(opens and _STOP.match(sentence, found.end))
 
 
-def _is_claim(words: re.Pattern[str], sentence: str, found: re.Match[str]) -> bool:
+def _is_claim(words: re.Pattern[str], sentence: str, found: _Mention) -> bool:
     before = _before(sentence, found).rstrip("\"'*_`\u201c\u2018 (")
     return words.search(before) is not None
 
 
-def _before(sentence: str, found: re.Match[str]) -> str:
-    return sentence[max(0, found.start() - _NEAR) : found.start()]
+def _before(sentence: str, found: _Mention) -> str:
+    return sentence[max(0, found.start - _NEAR) : found.start]
 
 
 def _find_alike(names: Sequence[str]) -> frozenset[str]:
@@ -221,7 +269,7 @@ def _strip_decoration(text: str) -> str:
 
 def _label_key(text: str) -> str:
     joined = re.sub(r"[\s_-]+", " ", text).strip().casefold()
-    return f"-{joined}" if re.match(r"\s*-\d", text) else joined
+    return f"-{joined}" if re.match(r"[\s_-]*-\d", text) else joined
 
 
 OptionPatterns = tuple[re.Pattern[str], ...]

@@ -35,7 +35,7 @@ from coreeval.languages import ENGLISH
 from coreeval.schema import Label, Task, Value
 from coreeval.tasks.kinds import KINDS, kind_of
 from coreeval.tasks.kinds.choice import LETTERS
-from coreeval.tasks.label_finder import fold_name
+from coreeval.tasks.label_finder import fold_name, parse_label_number
 
 UNDECIDED = "unclear"
 """The answer of a blind judge if no label fits; labels must not have this name."""
@@ -232,16 +232,27 @@ def _check_labels(file: TaskFile) -> Iterator[TaskProblem]:
             f"labels: the name {name!r} is used for two labels",
             "names and aliases are compared without case, and with _ and - as spaces",
         )
-    ids = {str(label.id): label for label in file.labels}
+    yield from _find_misleading_numbers(file.labels)
     for label in file.labels:
         for name in _label_names(label):
-            if name in ids and ids[name] != label:
-                yield TaskProblem(f"labels: the name {name!r} is the id of {ids[name].name!r}")
             if name == UNDECIDED:
                 yield TaskProblem(f"labels: {UNDECIDED!r} is what a judge says when no label fits")
             if not name:
                 yield TaskProblem(
                     f"labels: the label with id {label.id} has an empty name or alias"
+                )
+
+
+def _find_misleading_numbers(labels: Sequence[Label]) -> Iterator[TaskProblem]:
+    """Yield each name that is the id of another label, however its number is written."""
+    ids = {str(label.id): label for label in labels}
+    for label in labels:
+        for name in dict.fromkeys((label.name, *label.aliases)):
+            meant = (fold_name(name), str(parse_label_number(name)))
+            if other := next((ids[each] for each in meant if ids.get(each, label) != label), None):
+                yield TaskProblem(
+                    f"labels: the name {name!r} is the id of {other.name!r}",
+                    "a label whose name is a number needs this number as its id",
                 )
 
 

@@ -15,6 +15,7 @@ from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.definition import load_units
 from coreeval.models.answer_text import extract_final_answer, extract_json
 from coreeval.models.answers import InvalidAnswer
+from coreeval.schema import Label
 from coreeval.tasks import load_task
 
 MONTH: Final = Period.parse("2008-09", "monthly")
@@ -82,3 +83,15 @@ def test_words_that_introduce_an_option_are_read_at_once() -> None:
         started = time.process_time()
         answer_parsers.read_choice(text, options)
         assert time.process_time() - started < SECONDS, words
+
+
+def test_many_stops_and_labels_with_stops_are_read_at_once() -> None:
+    labels = tuple(
+        Label(id=at, name=name, meaning=name) for at, name in enumerate(["1", "1.5", "a.b"])
+    )
+    shape = LabelShape(load_task("emotion").model_copy(update={"labels": labels}))
+    for sign in ("1.", "1.0", "1.50", ".0", "a.", "a.b", "a.b.", "-1.5", "1.0000000", "1!?"):
+        started = time.process_time()
+        with suppress(InvalidAnswer):
+            shape.parse(sign * (LENGTH // len(sign)))
+        assert time.process_time() - started < SECONDS, sign

@@ -221,6 +221,61 @@ def test_a_label_with_other_signs_is_no_label(names: tuple[str, ...], said: str)
         _shape_of(*names).parse(said)
 
 
+STOPS = (
+    ("Windows 8", "Windows 8.1", "Windows 10"),
+    ("comp.graphics", "comp.os.ms-windows.misc", "rec.autos"),
+    ("-1", "-0.5", "0", "0.5", "1"),
+    ("v1", "v1.5", "v2"),
+    ("1.0", "2.0"),
+    ("U.S.", "St. Louis", "Europe"),
+    ("pants on fire!", "true"),
+    ("N/A", "Sci/Tech", "don't know"),
+)
+
+
+@pytest.mark.parametrize("names", STOPS)
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{}",
+        "**{}**",
+        "{}.",
+        "- {}",
+        "{} \u2705",
+        "\\boxed{{{}}}",
+        "Label: **{}**",
+        "The label is {}.",
+        "The label is {}, and no other one. It fits",
+        "{}\n\nThe text says so.",
+    ],
+)
+def test_stops_inside_labels_end_no_sentence(names: tuple[str, ...], said: str) -> None:
+    shape = _shape_of(*names)
+    assert [shape.parse(said.format(name)).label for name in names] == [*names]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("joy", "anger"), "anger: 0.05, joy: 0.9"),
+        (("joy", "anger"), "Scores: anger 0.1, joy 0.9"),
+        (STOPS[0], "The label is Windows 8.2."),
+        (STOPS[0], "It is Windows 8 or Windows 8.1."),
+        (STOPS[1], "It is neither comp.graphics nor rec.autos."),
+        (STOPS[2], "Label: 1.5"),
+        (("1", "2", "3"), "I'd say 2.5 stars"),
+    ],
+)
+def test_numbers_beside_or_inside_labels_choose_none(names: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        _shape_of(*names).parse(said)
+
+
+def test_a_whole_number_may_have_decimals() -> None:
+    for said in ("3.0", "The label is 3.0.", "Rating: 3.0", "joy 0.9. Label: 3"):
+        assert _shape_of("1", "2", "3").parse(said).label == "3"
+
+
 @pytest.mark.parametrize(
     ("names", "said", "label"),
     [

@@ -9,6 +9,7 @@ import yaml
 
 from coreeval.config import ROLES
 from coreeval.errors import TaskError
+from coreeval.schema import Label
 from coreeval.tasks import (
     BUILT_IN,
     PAPER_TASKS,
@@ -87,6 +88,8 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
         ({"labels": [LABEL, LABEL | {"name": "up"}]}, "the id 0 occurs twice"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "DOWN"}]}, "is used for two labels"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "0"}]}, "'0' is the id of 'down'"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": "0.0"}]}, "'0.0' is the id of 'down'"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": "+00"}]}, "'+00' is the id of 'down'"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "Unclear"}]}, "'unclear' is what a judge"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": " "}]}, "has an empty name"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": True}]}, "put it in quotes"),
@@ -298,6 +301,28 @@ def test_a_target_too_many() -> None:
 def test_finds_a_label(name: str, value: object, expected: int | None) -> None:
     label = find_label(load_task(name, TARGET.get(name)), value)
     assert (label.id if label else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "value", "expected"),
+    [
+        (("1.0", "x"), "1.0", "1.0"),
+        (("1e3", "x"), "1e3", "1e3"),
+        (("1e3", "x"), 1000, "1e3"),
+        (("1e3", "x"), "1", "x"),
+        (("2.0", "3.0"), 2, "2.0"),
+        (("2.0", "2"), "2.0", "2.0"),
+        (("2.0", "2"), "2.00", None),
+        (("1_0", "10"), "1_0", "1_0"),
+        (("1_0", "10"), "10.0", "10"),
+    ],
+)
+def test_a_label_whose_name_is_a_number_is_found_by_its_name(
+    names: tuple[str, ...], value: object, expected: str | None
+) -> None:
+    labels = tuple(Label(id=at, name=name, meaning=name) for at, name in enumerate(names))
+    found = find_label(load_task("emotion").model_copy(update={"labels": labels}), value)
+    assert (found.name if found else None) == expected
 
 
 def test_a_language_is_stated_by_the_file_or_the_config(tmp_path: Path) -> None:

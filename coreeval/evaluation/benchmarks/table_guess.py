@@ -24,7 +24,7 @@ from coreeval.evaluation.benchmarks.tables import (
     read_csv_records,
     read_header,
     read_json_rows,
-    read_tab_records,
+    read_tsv_records,
 )
 from coreeval.tasks import load_task
 from coreeval.tasks.kinds import kind_of
@@ -42,7 +42,7 @@ LABEL_NAMES = ("label", "labels", "class", "category", "sentiment", "emotion", "
 """Usual names of columns, most usual first; other columns are recognised by their values."""
 TWEET_SHARE = 0.1
 """The share of texts with a hashtag or a mention from which they count as tweets (own choice)."""
-_DELIMITED: Mapping[str, Reader] = {".csv": read_csv_records, ".tsv": read_tab_records}
+_DELIMITED: Mapping[str, Reader] = {".csv": read_csv_records, ".tsv": read_tsv_records}
 
 
 @dataclass(frozen=True, kw_only=True)

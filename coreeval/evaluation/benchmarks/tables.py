@@ -1,7 +1,7 @@
 """A user's own benchmark as CSV, TSV or JSON Lines, read line by line, with a file per split.
 
-Tab-separated records have no quoting, comma-separated ones do. A JSON list of objects may replace
-JSON Lines.
+Comma-separated records are quoted; tab-separated ones are quoted if their file certainly is. A JSON
+list of objects may replace JSON Lines.
 """
 
 import csv
@@ -63,11 +63,53 @@ def read_tab_records(path: Path) -> Iterator[TableRecord]:
             yield TableRecord(line.number, line.raw, line.raw.split("\t"), _encoding(line))
 
 
+def read_tsv_records(path: Path) -> Iterator[TableRecord]:
+    """Yield the records of a tab-separated file, quoted as in RFC 4180 if the file certainly is."""
+    yield from _read_quoted(path, "\t") if _is_quoted(path) else read_tab_records(path)
+
+
+_QUOTED = r'"(?:[^"]++|"")*+"'
+_CELL = rf'(?:{_QUOTED}|[^"\t]*+)'
+_WELL_QUOTED = re.compile(rf"{_CELL}(?:\t{_CELL})*+")
+"""A record in which each quotation mark surrounds a cell or is doubled inside one."""
+_ALL_QUOTED = re.compile(rf"{_QUOTED}(?:\t{_QUOTED})*+")
+
+
+def _is_quoted(path: Path) -> bool:
+    """Return whether a tab-separated file is certainly quoted, as pandas and Excel write it.
+
+    Each of its quotation marks must surround a cell or be doubled inside one, and one of these must
+    be true: the whole header is quoted, a quoted cell contains a quotation mark, or a record has as
+    many cells as the header only because tabs and line ends are quoted.
+    """
+    source, width, certain = read_lines(path), 0, False
+    for line in source:
+        header = not width and bool(line.raw.strip())
+        width = width or (line.raw.count("\t") + 1 if header else 0)
+        if '"' not in line.raw:
+            continue
+        record, _ = _quoted_record(line, lambda: next(source, None), "\t")
+        if not record.cells or not _WELL_QUOTED.fullmatch(record.raw):
+            return False
+        if header:
+            width, certain = len(record.cells), bool(_ALL_QUOTED.fullmatch(record.raw))
+            continue
+        lines = record.raw.split("\n")
+        fits = all(each.count("\t") + 1 == width for each in (lines[0], lines[-1]))
+        certain |= any('"' in cell for cell in record.cells)
+        certain |= len(record.cells) == width and not fits
+    return certain
+
+
 def read_csv_records(path: Path) -> Iterator[TableRecord]:
     """Yield the records of a comma-separated file, quoted as in RFC 4180.
 
     If a record cannot be parsed, only its first line is lost: reading resumes at the next line.
     """
+    return _read_quoted(path, ",")
+
+
+def _read_quoted(path: Path, delimiter: str) -> Iterator[TableRecord]:
     source, again = read_lines(path), deque[TextLine]()
 
     def following() -> TextLine | None:
@@ -76,19 +118,20 @@ def read_csv_records(path: Path) -> Iterator[TableRecord]:
     while line := following():
         if not line.raw.strip():
             continue
-        record, unused = _csv_record(line, following)
+        record, unused = _quoted_record(line, following, delimiter)
         again.extendleft(reversed(unused))
         yield record
 
 
-def _csv_record(
-    first: TextLine, following: Callable[[], TextLine | None]
+def _quoted_record(
+    first: TextLine, following: Callable[[], TextLine | None], delimiter: str
 ) -> tuple[TableRecord, list[TextLine]]:
     """Return the record that starts at a line, and the lines read that do not belong to it."""
     taken = [first]
     while True:
         try:
-            cells = next(csv.reader([f"{line.raw}\n" for line in taken], strict=True))
+            lines = [f"{line.raw}\n" for line in taken]
+            cells = next(csv.reader(lines, delimiter=delimiter, strict=True))
         except csv.Error as error:
             open_quote = "unexpected end of data" in str(error)
             defect = "a quotation mark is never closed" if open_quote else f"not CSV: {error}"
@@ -297,5 +340,5 @@ def _make_format(suffix: str, opener: Opener) -> BenchmarkFormat:
 
 
 CSV = _make_format(".csv", open_delimited(read_csv_records))
-TSV = _make_format(".tsv", open_delimited(read_tab_records))
+TSV = _make_format(".tsv", open_delimited(read_tsv_records))
 JSONL = _make_format(".jsonl", _open_json)

@@ -23,7 +23,7 @@ from coreeval.evaluation.benchmarks.tables import (
     read_body,
     read_csv_records,
     read_header,
-    read_tab_records,
+    read_tsv_records,
 )
 from coreeval.evaluation.overlap.search import BenchmarkTexts, TextEntry
 from coreeval.schema import BadRow
@@ -174,7 +174,7 @@ def _read_parquet(path: Path, fields: Sequence[str]) -> Iterator[ItemRecord]:
 _TABLES: dict[str, Callable[[Path, Sequence[str]], Iterator[ItemRecord]]] = {
     "jsonl": lambda path, _: read_json_lines(path),
     "csv": lambda path, _: _read_delimited(path, read_csv_records),
-    "tsv": lambda path, _: _read_delimited(path, read_tab_records),
+    "tsv": lambda path, _: _read_delimited(path, read_tsv_records),
     "parquet": _read_parquet,
 }
 

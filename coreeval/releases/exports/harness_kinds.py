@@ -95,8 +95,9 @@ _LABELS = HarnessKind(
         ),
         LmEvalTask(suffix="gen", score="score_answer", metrics=("acc", "macro_f1", "unparsed")),
     ),
-    lm_eval=("scoring", "lm_eval_functions"),
-    inspect=("scoring", "inspect_task"),
+    lm_eval=("scoring", "grading", "lm_eval_functions"),
+    inspect=("scoring", "grading", "inspect_task"),
+    copied={"coreeval.evaluation.answer_parsers": ("LabelReader",)},
 )
 _GRADED: Final = ("scoring", "grading", "lm_eval_functions", "lm_eval_graded")
 _READS: Final[dict[str, Sequence[str]]] = {

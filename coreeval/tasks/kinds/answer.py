@@ -25,6 +25,7 @@ from coreeval.tasks.kinds.base import (
     count_units,
     cut_gold,
     match_names,
+    parse_object,
     read_list,
     read_texts,
 )
@@ -93,6 +94,7 @@ def _read(task: Task, values: Values) -> ItemParts:
 
 
 def _read_answers(value: object) -> list[str]:
+    value = parse_object(value, ANSWERS)
     if isinstance(value, Mapping):  # SQuAD's form: texts and their start positions
         value = value.get("text")
     if isinstance(value, bool):

@@ -237,13 +237,33 @@ def read_list(value: object, name: str) -> list[str]:
     Raises:
         ItemDefect: it is not a list of texts.
     """
-    given = _parse_json_list(value) if isinstance(value, str) else value
+    given = _parse_json(value) if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
         raise ItemDefect(
             f"{name} must be a list, not {type(given).__name__}; in a table, write a list "
             'as JSON: ["one", "two"]'
         )
     return [_write_value(each, name) for each in given]
+
+
+def parse_object(value: object, name: str) -> object:
+    """Return the object that a text in a cell is as JSON; any other value unchanged.
+
+    Raises:
+        ItemDefect: the text is an object in another form, such as Python's, or has no `text`.
+    """
+    if not isinstance(value, str) or not _OBJECT.match(value):
+        return value
+    found = _parse_json(value)
+    if not isinstance(found, Mapping) or "text" not in found:
+        raise ItemDefect(
+            f"{name} is an object, but not JSON with the key text; in a table, write "
+            '{"text": ["one", "two"]} or ["one", "two"]'
+        )
+    return found
+
+
+_OBJECT: Final = re.compile(r"""\s*\{\s*(["'])\w+\1\s*:""")
 
 
 def _write_value(value: object, name: str) -> str:
@@ -263,7 +283,7 @@ _LARGEST_EXACT: Final = 1 << 53
 """The largest integer up to which floats represent every integer."""
 
 
-def _parse_json_list(text: str) -> object:
+def _parse_json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -21,6 +21,7 @@ from coreeval.tasks.kinds.base import (
     Values,
     count_units,
     match_names,
+    parse_object,
     read_list,
     read_texts,
 )
@@ -80,7 +81,7 @@ def _read(task: Task, values: Values) -> ItemParts:
 
 def _read_options(values: Values) -> tuple[list[str], list[str]]:
     """Return the options and their names in the row, such as A, B and C or 1, 2 and 3."""
-    given = values.get("choices")
+    given = parse_object(values.get("choices"), "choices")
     if given is None and values.get(LETTERS[0]) is not None:
         given = [values.get(letter) for letter in LETTERS]
         while given and (given[-1] is None or not str(given[-1]).strip()):

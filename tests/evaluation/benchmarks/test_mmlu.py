@@ -1,5 +1,6 @@
 """MMLU and its like, and choices in tables of one's own. The questions are made by hand."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -140,6 +141,14 @@ def test_the_forms_of_the_hub(tmp_path: Path, kind: str, rows: list[dict[str, ob
     else:
         assert [(sample.id, sample.label) for sample in found.samples] == [("one", 1), ("two", 3)]
         assert options_of(found.samples[0]) == ["x", "y"]
+
+
+def test_choices_as_an_object_in_a_cell(tmp_path: Path) -> None:
+    cell = json.dumps(ARC[0]["choices"]).replace('"', '""')
+    rows = f"Which?,\"{cell}\",2\nWhich?,\"{{'text': ['x', 'y']}}\",A\n"
+    found = read("csv", put(tmp_path / "x.csv", f"question,choices,answer\n{rows}"), QUIZ)
+    assert [(options_of(one), one.label) for one in found.samples] == [(["x", "y"], 1)]
+    assert "choices is an object, but not JSON with the key text" in found.bad_rows[0].reason
 
 
 def test_the_splits_of_a_folder_without_tables(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A user's own files: JSON lines, CSV, TSV, Parquet."""
 
+import csv
 import gzip
 import json
 import os
@@ -247,6 +248,37 @@ def test_csv_bytes_that_are_no_text(tmp_path: Path) -> None:
     found = read("csv", put(tmp_path / "x.csv", rows))
     assert reasons(found.bad_rows) == [(2, "the line is not UTF-8"), (3, "the line is not UTF-8")]
     assert len(found.samples) == 1
+
+
+def test_a_tsv_that_a_program_quoted(tmp_path: Path) -> None:
+    rows = [('He said "so"', "anger"), ("two\nlines, joy", "joy"), ("a\ttab", "joy"), ("b", "1")]
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
+        with (tmp_path / "x.tsv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter="\t", quoting=quoting).writerows([("text", "label"), *rows])
+        found = read("tsv", tmp_path / "x.tsv")
+        assert [s.fields["text"] for s in found.samples] == [text for text, _ in rows]
+        assert not found.bad_rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        ('"two\nlines"\tjoy\nb\tanger\n', ["two\nlines", "b"]),
+        ('"a\ttab"\tjoy\n', ["a\ttab"]),
+        ('"say ""so"""\tjoy\nb\tanger\n', ['say "so"', "b"]),
+        ('"Hello"\tjoy\nb\tanger\n', ['"Hello"', "b"]),
+        ('"Hello\tjoy\nb\tanger\nthe end"\tjoy\n', ['"Hello', "b", 'the end"']),
+        ('"say ""so"""\tjoy\nhe said "no"\tanger\n', ['"say ""so"""', 'he said "no"']),
+        ('"Hello" she said\tjoy\n', ['"Hello" she said']),
+        ('"Hello\tjoy\nb\tanger\n', ['"Hello', "b"]),
+    ],
+)
+def test_a_tsv_counts_as_quoted_only_if_it_certainly_is(
+    tmp_path: Path, rows: str, texts: list[str]
+) -> None:
+    found = read("tsv", put(tmp_path / "x.tsv", f"text\tlabel\n{rows}"))
+    assert [s.fields["text"] for s in found.samples] == texts
+    assert not found.bad_rows
 
 
 def test_a_header_that_names_a_column_twice(tmp_path: Path) -> None:

@@ -57,9 +57,13 @@ INSPECT = """
 import json, sys
 from inspect_ai import eval
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
-answer = ModelOutput.from_content("mockllm", "Joy.")
-answer.usage = ModelUsage(input_tokens=5, output_tokens=1, total_tokens=6)
-model = get_model("mockllm/model", custom_outputs=lambda *_: answer)
+def answer(messages, *_):
+    is_other = "number 3" in messages[-1].text
+    said = "I cannot say." if is_other else '```json\\n{"label": "joy"}\\n```'
+    output = ModelOutput.from_content("mockllm", said)
+    output.usage = ModelUsage(input_tokens=5, output_tokens=1, total_tokens=6)
+    return output
+model = get_model("mockllm/model", custom_outputs=answer)
 (log,) = eval(sys.argv[1], task_args={"arm": "original"}, model=model, display="none")
 metrics = log.results.scores[0].metrics
 found = {name: one.value for name, one in metrics.items()}
@@ -82,7 +86,8 @@ def test_the_task_asks_about_an_arm_and_scores_labels(sources: Sources, tmp_path
     found = json.loads(done.stdout)
     assert (found["status"], found["task"]) == ("success", "coreeval_weekly_original")
     assert found["accuracy"] == 0.5
-    assert found["macro_f1"] == pytest.approx((2 / 3) / 4)
+    assert found["unparsed"] == pytest.approx(1 / 6)
+    assert found["macro_f1"] == pytest.approx(0.75 / 4)
     assert found["macro_f1_lower"] < found["macro_f1"] < found["macro_f1_upper"]
     assert {"lower", "upper"} <= set(found)
 

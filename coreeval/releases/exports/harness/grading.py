@@ -1,4 +1,4 @@
-"""Grades choices, answers and summaries with CoreEval's code, copied next to this file."""
+"""Reads and grades answers with CoreEval's code, copied next to this file."""
 
 import hashlib
 import importlib.util
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coreeval.releases.exports.harness.scoring import UNPARSED
+from coreeval.releases.exports.harness.scoring import UNPARSED, benchmark
 
 PACKAGE = "coreeval_grading"
 Doc = Mapping[str, Any]
@@ -30,6 +30,16 @@ def grading() -> Any:  # noqa: ANN401 - its modules are beside this one only in 
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@cache
+def _labels() -> Any:  # noqa: ANN401 - see above
+    return grading().LabelReader(benchmark()["labels"])
+
+
+def read_label(answer: str) -> str:
+    """Return the label of an answer, otherwise `UNPARSED`."""
+    return str(_labels().read(answer) or UNPARSED)
 
 
 def read_short_answer(answer: str) -> str:

@@ -16,13 +16,14 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState, generate
 
+from coreeval.releases.exports.harness.grading import read_label
 from coreeval.releases.exports.harness.scoring import (
+    UNPARSED,
     Pair,
     benchmark,
     f1_interval,
     file_of,
     mean_f1,
-    read_label,
 )
 
 
@@ -61,12 +62,22 @@ def macro_f1_ci() -> Metric:
     return compute
 
 
+@metric
+def unparsed() -> Metric:
+    """Return the share of answers that are not a label."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return sum(said == UNPARSED for _, said in _pairs(scores)) / len(scores)
+
+    return compute
+
+
 def _pairs(scores: list[SampleScore]) -> list[Pair]:
     known = [one.score.metadata or {} for one in scores]
     return [(said["due"], said["said"]) for said in known]
 
 
-@scorer(metrics=[accuracy(), ci(), macro_f1(), macro_f1_ci()])
+@scorer(metrics=[accuracy(), ci(), macro_f1(), macro_f1_ci(), unparsed()])
 def label_match() -> Scorer:
     """Compare the model's label with the benchmark's."""
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from datasets import Dataset  # type: ignore[import-untyped]
 
-from coreeval.releases.exports.harness.scoring import UNPARSED, Pair, benchmark, file_of, read_label
+from coreeval.releases.exports.harness.grading import read_label
+from coreeval.releases.exports.harness.scoring import UNPARSED, Pair, benchmark, file_of
 
 Scores = dict[str, float | Pair]
 

@@ -1,10 +1,9 @@
-"""Reads and scores a model's labels; benchmark.json in the same folder has the known labels.
+"""Scores a model's labels; benchmark.json in the same folder has the known labels.
 
 An answer that is not a label counts as a wrong prediction, but not as a class of the F1.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -39,39 +38,6 @@ def file_of(arm: str) -> str:
     if arm not in arms:
         raise ValueError(f"there is no arm {arm!r}; the arms are: {', '.join(arms)}")
     return str(Path(__file__).parent / str(arms[arm]))
-
-
-def read_label(answer: str) -> str:
-    """Return the label in an answer, alone or as {"label": "..."}, otherwise `UNPARSED`."""
-    said = _in_json(answer)
-    for key in (_fold, _key):
-        found = [label for label in benchmark()["labels"] if key(label) == key(said)]
-        if found:
-            return str(found[0]) if len(found) == 1 else UNPARSED
-    return UNPARSED
-
-
-def _in_json(answer: str) -> str:
-    try:
-        said = json.loads(answer)
-    except (ValueError, RecursionError):
-        return answer
-    label = said.get("label") if isinstance(said, dict) else None
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    if isinstance(label, bool | int):
-        return json.dumps(label)
-    return label if isinstance(label, str) else answer
-
-
-def _key(text: str) -> str:
-    """Return a label without surrounding characters, with case and word separators unified."""
-    return _fold(text.strip(" \t\r\n\"'`*.\u2018\u2019\u201c\u201d"))
-
-
-def _fold(text: str) -> str:
-    joined = re.sub(r"[\s_-]+", " ", text).strip().casefold()
-    return f"-{joined}" if re.match(r"\s*-\d", text) else joined
 
 
 def mean_f1(pairs: Sequence[Pair]) -> float:
