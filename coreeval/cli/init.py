@@ -248,7 +248,7 @@ def _refuse_alike(found: "TableGuess") -> None:
     from coreeval.tasks.label_finder import fold_name, parse_label_number
 
     seen = dict[str, str]()
-    names = (value for value in found.labels if parse_label_number(value) is None)
+    names = [value for value in found.labels if parse_label_number(value) is None]
     for value in names:
         other = seen.setdefault(fold_name(value), value)
         if other != value:
@@ -258,6 +258,12 @@ def _refuse_alike(found: "TableGuess") -> None:
                 where=f"the {found.label!r} column",
                 hint="write them the same way in the whole file",
             )
+    if unnamed := [value for value in names if not fold_name(value)]:
+        raise UsageError(
+            f"the label {found.spellings[unnamed[0]]} has no name",
+            where=f"the {found.label!r} column",
+            hint="write a word in its place, or remove its rows if they have no label",
+        )
 
 
 def _field_names(found: "TableGuess") -> dict[str, str]:
@@ -362,21 +368,26 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     yield f"{brief(data)}: {format_quantity(found.rows, 'row')}{left_out}"
     yield f"  text:   {', '.join(map(one_line, found.texts))}"
     yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
-    yield from _unused_lines(found.unused)
+    if found.unlabelled:
+        yield f"  no label: {one_line(found.unlabelled)}: a run skips them"
+    yield from _unused_lines(found.unused, found.splits)
     yield "  if a column is wrong, delete both files and use --text COLUMN and --label COLUMN"
 
 
 def _item_lines(data: Path, found: "ItemGuess") -> Iterator[str]:
     yield f"{brief(data)}: {format_quantity(found.rows, 'row')}"
     yield f"  task:   {found.task}, from the columns {', '.join(map(one_line, found.read))}"
-    yield from _unused_lines(found.unused)
+    yield from _unused_lines(found.unused, found.splits)
     yield "  if a column is wrong, correct dataset.columns in the config"
     yield "  if the rows have labels, delete the config and use --text COLUMN and --label COLUMN"
 
 
-def _unused_lines(columns: Sequence[str]) -> Iterator[str]:
+def _unused_lines(columns: Sequence[str], splits: str) -> Iterator[str]:
     if columns:
         yield f"  unused: {list_first([*map(one_line, columns)], MOST_SHOWN)}"
+    if splits:
+        yield f"  note: {one_line(splits)}, but all rows are read as the split test: keep only the"
+        yield "  rows of one split in the file"
 
 
 # -- writing --------------------------------------------------------------------------------------

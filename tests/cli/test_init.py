@@ -299,6 +299,39 @@ def test_a_task_of_labels_says_which_columns_it_leaves_out(shell: Shell) -> None
     assert "--labels 0=NAME,1=NAME" in refused.err  # two texts are not two options
 
 
+def test_a_table_without_a_header_is_refused(shell: Shell) -> None:
+    rows = "\n".join(f"What a day {n},{('joy', 'anger')[n % 2]}" for n in range(12))
+    shell.write("mine.csv", rows)
+    refused = shell("init", "--data", "mine.csv")
+    assert refused.code == 2 and "no header: 'joy' in its first line is also a label" in refused.err
+    assert "add a first line that names the columns" in refused.err
+    assert shell("init", "--data", "mine.csv", "--label", "joy").code == 0
+
+
+def test_a_dash_is_no_label_unless_other_labels_are_signs(shell: Shell) -> None:
+    values = ("entailment", "neutral", "contradiction", "-")
+    rows = "\n".join(f"a {n}\tb {n}\t{values[n % 4]}" for n in range(12))
+    shell.write("snli.tsv", f"sentence1\tsentence2\tgold_label\n{rows}\n")
+    said = shell("init", "--data", "snli.tsv", "--label", "gold_label")
+    assert said.code == 0 and "no label: 3 rows with '-': a run skips them" in said.out
+    assert {label.name for label in load_task(str(shell.folder / TASK)).labels} == {*values[:3]}
+    shell.write("signs.csv", "text,label\na,+\nb,-\nc,neutral\n")
+    refused = shell("init", "signs", "--data", "signs.csv")
+    assert refused.code == 2 and "the label '-' (line 3) has no name" in refused.err
+    assert "write a word in its place" in refused.err
+
+
+@pytest.mark.parametrize("header", ["text,label,split", "question,answer,Split"])
+def test_a_column_with_splits_is_told(shell: Shell, header: str) -> None:
+    rows = "\n".join(f"What {n},{('x', 'y')[n % 2]},{('train', 'test')[n // 8]}" for n in range(12))
+    shell.write("mine.csv", f"{header}\n{rows}\n")
+    said = shell("init", "--data", "mine.csv")
+    name = header.rpartition(",")[2]
+    assert f"note: the column '{name}' has train (8), test (4), but all rows are read" in said.out
+    shell.write("one.csv", f"{header}\n{rows}\n".replace("train", "test"))
+    assert "note: the column" not in shell("init", "new", "--data", "one.csv").out
+
+
 def test_questions_are_found_by_usual_names(shell: Shell) -> None:
     shell.write("mine.csv", "q,gold_answer,topic\nWho?,I,x\nWhere?,Here,x\n")
     said = shell("init", "--data", "mine.csv")

@@ -1,5 +1,6 @@
 """Guesses the kind of task of a table, and the contents of its columns, for a first config."""
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,11 +31,12 @@ from coreeval.tasks import load_task
 from coreeval.tasks.kinds import kind_of
 from coreeval.tasks.kinds.answer import ANSWERS
 from coreeval.tasks.kinds.base import QUESTION, match_names
-from coreeval.tasks.label_finder import parse_label_number
+from coreeval.tasks.label_finder import fold_name, parse_label_number
 from coreeval.tools.formatting import format_quantity, list_first
 
 MOST_ROWS = 20_000
 """The most rows to examine."""
+_FEWEST_LABELS = 2
 MOST_LABELS = 50
 """The most values of a column that count as labels (own choice)."""
 TEXT_NAMES = ("text", "tweet", "sentence", "headline", "title", "content", "message", "review")
@@ -67,6 +69,10 @@ class TableGuess:
     `simplify_label`."""
     spellings: Mapping[str, str]
     """The first spelling and line of each label."""
+    unlabelled: str
+    """The number of rows whose label is only a dash, as SNLI writes it; "" if there are none."""
+    splits: str
+    """The column with the split of each row, and its values; "" if there is none."""
     tweets: bool
     """Whether the texts look like tweets."""
 
@@ -95,6 +101,8 @@ class ItemGuess:
     """The columns to read."""
     unused: tuple[str, ...]
     """The columns that are not read."""
+    splits: str
+    """The column with the split of each row, and its values; "" if there is none."""
 
 
 def guess_items(path: Path, *, answer: str | None = None) -> ItemGuess | None:
@@ -114,7 +122,7 @@ def guess_items(path: Path, *, answer: str | None = None) -> ItemGuess | None:
     rows = [each.values for each in islice(_read_rows(path), MOST_ROWS) if each.values]
     present = list(dict.fromkeys(name for row in rows[:PEEKED] for name in row))
     if choice := find_choice_columns(rows, present, where=str(path), answer=answer):
-        return _fit_task(path, CHOICE_TASK, choice.by_our_names(), present, len(rows))
+        return _fit_task(path, CHOICE_TASK, choice.by_our_names(), present, rows)
     if answer or match_names(present, {name: (name,) for name in LABEL_NAMES}):
         return None
     for name in ITEM_TASKS:
@@ -122,13 +130,17 @@ def guess_items(path: Path, *, answer: str | None = None) -> ItemGuess | None:
         ours = (*kind.required(task), *kind.optional)
         usual = {each: (each.casefold().replace("_", ""),) for each in ours}
         own = match_names(present, usual | {each: _USUAL[each] for each in ours if each in _USUAL})
-        if fitting := _fit_task(path, name, own, present, len(rows)):
+        if fitting := _fit_task(path, name, own, present, rows):
             return fitting
     return None
 
 
 def _fit_task(
-    path: Path, name: str, ours: Mapping[str, str], present: Sequence[str], rows: int
+    path: Path,
+    name: str,
+    ours: Mapping[str, str],
+    present: Sequence[str],
+    rows: Sequence[Mapping[str, str]],
 ) -> ItemGuess | None:
     """Return the guess of a task with these columns by our names; None if some are missing."""
     columns = {each: column for each, column in ours.items() if each != column}
@@ -137,13 +149,15 @@ def _fit_task(
         found = find_columns(data, load_task(name), present, where=str(path))
     except DatasetError:
         return None
+    unused = tuple(column for column in present if column not in found.names)
     return ItemGuess(
         task=name,
         format=data.format,
-        rows=rows,
+        rows=len(rows),
         columns=columns,
         read=tuple(column for column in found.values.values() if column in present),
-        unused=tuple(column for column in present if column not in found.names),
+        unused=unused,
+        splits=_describe_splits(rows, unused),
     )
 
 
@@ -183,7 +197,11 @@ def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = No
             raise
         told, hint = f"{error.message}; {unreadable}", f"{_ENCODING_HINT}; {error.hint}"
         raise DatasetError(told, where=error.where, hint=hint) from None
+    if not (texts or label) and path.suffix.lower() != ".jsonl":
+        _refuse_missing_header(path, gold, labels)
+    dashes, labels = _split_off_dashes(labels)
     chosen = tuple(texts) or (_guess_text(path, columns, rows, gold),)
+    unused = tuple(name for name in columns if name not in {*chosen, gold, "id", "cluster"})
     marked = sum(any(sign in row.get(chosen[0], "") for sign in "#@") for row in rows)
     return TableGuess(
         format=path.suffix.lower()[1:],
@@ -191,11 +209,53 @@ def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = No
         unreadable=unreadable,
         texts=chosen,
         label=gold,
-        unused=tuple(name for name in columns if name not in {*chosen, gold, "id", "cluster"}),
+        unused=unused,
         labels=labels,
         spellings=_find_spellings(rows, lines, gold),
+        unlabelled=_describe_unlabelled(dashes),
+        splits=_describe_splits(rows, unused),
         tweets=marked >= TWEET_SHARE * len(rows),
     )
+
+
+def _refuse_missing_header(path: Path, gold: str, labels: Mapping[str, int]) -> None:
+    """Raise an error if the name of the label column is one of its values."""
+    if simplify_label(gold.strip()) in labels:
+        raise DatasetError(
+            f"the file seems to have no header: {gold!r} in its first line is also a label",
+            where=str(path),
+            hint="add a first line that names the columns, such as text and label; if the first "
+            f"line is the header, use --label {shlex.quote(gold)}",
+        )
+
+
+def _split_off_dashes(labels: Mapping[str, int]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return the labels that are only dashes, which mean none, and all others.
+
+    Beside another sign, such as `+`, a dash is a label.
+    """
+    dashes = {value: count for value, count in labels.items() if not fold_name(value)}
+    others = {value: count for value, count in labels.items() if value not in dashes}
+    has_signs = any(not any(map(str.isalnum, value)) for value in others)
+    return ({}, labels) if has_signs or len(others) < _FEWEST_LABELS else (dashes, others)
+
+
+def _describe_unlabelled(dashes: Mapping[str, int]) -> str:
+    values = " or ".join(map(repr, dashes))
+    return f"{format_quantity(sum(dashes.values()), 'row')} with {values}" if dashes else ""
+
+
+def _describe_splits(rows: Sequence[Mapping[str, str]], unused: Sequence[str]) -> str:
+    """Return the unused column with the split of each row, and its values; "" without several."""
+    column = next((name for name in unused if fold_name(name) == "split"), "")
+    found = Counter(value for row in rows if column and (value := row.get(column, "").strip()))
+    if not 1 < len(found) <= len(_SPLITS) or not _SPLITS.issuperset(map(str.casefold, found)):
+        return ""
+    counts = ", ".join(f"{value} ({count:,})" for value, count in found.items())
+    return f"the column {column!r} has {counts}"
+
+
+_SPLITS = frozenset(("train", "training", "test", "testing", "dev", "val", "valid", "validation"))
 
 
 class _Row(NamedTuple):
@@ -341,7 +401,7 @@ def _find_named(usual: Sequence[str], columns: Sequence[str]) -> str | None:
 def _count_labels(path: Path, rows: Sequence[Mapping[str, str]], label: str) -> Mapping[str, int]:
     values = (value for row in rows if (value := row.get(label, "").strip()))
     found = Counter(map(simplify_label, values))
-    if not 2 <= len(found) <= MOST_LABELS:
+    if not _FEWEST_LABELS <= len(found) <= MOST_LABELS:
         raise DatasetError(
             f"the {label!r} column has {len(found):,} values; a label column must have 2 to "
             f"{MOST_LABELS}",

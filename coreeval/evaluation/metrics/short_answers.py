@@ -7,7 +7,7 @@ A date is the same day in any notation.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -240,6 +240,9 @@ _ORDINAL: Final = re.compile(
     re.I,
 )
 _LONE_YEAR: Final = re.compile(r"(?<![\d.,/$-])(?:1[0-9]|20)\d\d(?![\d/-]|[.,]\d)")
+_DAY_BEFORE: Final = re.compile(
+    r"(?<![\w./-])([0-3]?\d)(?:st|nd|rd|th)? (?:and|or|to|until) (?:the )?\Z", re.I
+)
 _FILLER: Final = re.compile(r"[\W_]*(?:(?:on|in|the|of|at)\b[\W_]*)*", re.I)
 
 
@@ -274,12 +277,20 @@ def _read_date(text: str) -> WrittenDate | None:
 
 def _find_dates(text: str) -> list[WrittenDate]:
     plain = _plain_date(text)
-    found = find_written_dates(plain)
-    if found:
-        return found
+    if found := find_written_dates(plain):
+        return [*found, *_find_other_days(plain, found)]
     return [
         WrittenDate(*year.span(), int(year[0]), frozenset()) for year in _LONE_YEAR.finditer(plain)
     ]
+
+
+def _find_other_days(plain: str, found: Sequence[WrittenDate]) -> Iterator[WrittenDate]:
+    """Yield each day that shares its month with the next date: "between 25 and 26 June"."""
+    for date in found:
+        other = _DAY_BEFORE.search(plain, max(0, date.start - 20), date.start)
+        if other:
+            days = frozenset((month, int(other[1])) for month, _ in date.days)
+            yield date._replace(days=days)
 
 
 def _plain_date(text: str) -> str:
@@ -310,7 +321,25 @@ _YES_NO: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("no", "nope", "false", "incorrect"), False),
 }
 _SAYS: Final = "|".join(_YES_NO)
-_FIRST_WORD: Final = re.compile(rf"[\W_]*({_SAYS})\b(?!\s+(?:one|longer|more|less)\b)", re.I)
+_ECHO: Final = re.compile(
+    r"[\W_]*(?:yes\s*(?:/|or)\s*no|no\s*(?:/|or)\s*yes|true\s*(?:/|or)\s*false)[*_)\s]{0,8}[?:]",
+    re.I,
+)
+"""The start of an answer that repeats both choices: "Yes or no? No."."""
+_NOT_THE_ANSWER: Final = (
+    r"one|longer|more|less|answers?|mentions?|information|info|evidence|indication|details?|data|ideas?"
+    r"|clue|doubt|problem|comment|context|opinion|way"
+)
+"""Words after `no` that make it no answer: "No mention of it."."""
+_FIRST_WORD: Final = re.compile(rf"[\W_]*({_SAYS})\b(?!\s+(?:{_NOT_THE_ANSWER})\b)", re.I)
+_NEXT_WORD: Final = re.compile(
+    rf"[\W_]*(?:(?:and|or|but|then|well|wait|sorry|rather|actually)\b[\W_]*){{0,3}}({_SAYS})\b(?!\s+\w)",
+    re.I,
+)
+"""The next words, if they answer again: "Yes and no", but not "Yes, no other"."""
+_LAST_WORD: Final = re.compile(
+    r"[:.,;!?\u2026\u2013\u2014-][\s\"'*_]{0,8}(?:actually\s{1,8})?(yes|no)[\W_]{0,20}\Z", re.I
+)
 _SAID_TO_BE: Final = re.compile(
     rf"\b(?:answer|conclusion)(?:\s+is|\s+would be|\s*[:=])+[\W_]*({_SAYS})\b", re.I
 )
@@ -322,9 +351,14 @@ def _grade_yes_no(said: str, due: Accepted) -> Grade | None:
     if gold is None:
         return None
     text = said[-LONGEST_TEXT:]
-    found = _FIRST_WORD.match(text) or _LAST_LINE.search(text.strip())
-    told = {_YES_NO[each.lower()] for each in _SAID_TO_BE.findall(text)}
-    told |= {_YES_NO[found[1].lower()]} if found else set()
+    echo = _ECHO.match(text)
+    text = text[echo.end() :] if echo else text
+    first = _FIRST_WORD.match(text)
+    found = [first or _LAST_LINE.search(text.strip())]
+    if first:
+        found += [_NEXT_WORD.match(text, first.end()), _LAST_WORD.search(text)]
+    words = [*_SAID_TO_BE.findall(text), *(each[1] for each in found if each)]
+    told = {_YES_NO[word.lower()] for word in words}
     right = told == {gold}
     return Grade(right, float(right))
 

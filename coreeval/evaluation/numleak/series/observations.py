@@ -86,14 +86,14 @@ def read_cells(
 def _groups_thousands(found: CellRows) -> bool:
     """Return whether a comma in a number certainly groups thousands, as `1,204` alone does not.
 
-    Some number has two commas or a comma and a point, or no number has a decimal comma and the
-    columns are not separated by semicolons, as they are where decimals have commas.
+    Some number has two commas or a comma and a point, or no number has a decimal comma and commas
+    also separate the columns: where decimals have commas, semicolons or tabs do.
     """
     cells = [text for row in found.rows if _COMMAS.fullmatch(text := _strip_sign(row.cell))]
     groups = [text for text in cells if _THOUSANDS.fullmatch(text)]
     if any("." in text or text.count(",") > 1 for text in groups):
         return True
-    return len(groups) == len(cells) and found.delimiter != ";"
+    return len(groups) == len(cells) and found.delimiter == ","
 
 
 def _strip_sign(cell: str) -> str:

@@ -69,6 +69,7 @@ def test_dates_are_read_as_files_write_them(text: str) -> None:
         "date;value\n2020-01;1,104\n2020-02;1,204\n",
         'date,value\n2020-01,"0,990"\n2020-02,"1,204"\n',
         "date\tvalue\n2020-01\t1,20\n2020-02\t1,204\n",
+        "date\tvalue\n2020-01\t1,084\n2020-02\t1,204\n",
     ],
 )
 def test_a_decimal_comma_is_not_read_as_thousands(text: str) -> None:
@@ -81,6 +82,7 @@ def test_a_decimal_comma_is_not_read_as_thousands(text: str) -> None:
     [
         ('date,value\n2020-01,"1,104"\n2020-02,980\n', [1104.0, 980.0]),
         ("date;value\n2020-01;1,104.5\n2020-02;1,204\n", [1104.5, 1204.0]),
+        ("date\tvalue\n2020-01\t1,104.5\n2020-02\t1,204\n", [1104.5, 1204.0]),
         ('date,value\n2020-01,"1,104,500"\n2020-02,"1,204"\n', [1104500.0, 1204.0]),
     ],
 )
