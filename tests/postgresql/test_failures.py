@@ -267,28 +267,32 @@ async def test_a_lost_connection_is_made_anew_and_nothing_is_lost(
     assert (spent.billed_usd, spent.unknown_usd) == (5.0, 0.0)
 
 
+def lose_answers(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
+    """Lose the answers to the next commits; return a list that is empty once it is done."""
+    run, due = postgresql_engine.WriterSession.run, [*range(number)]
+
+    def run_and_lose(session: object, work: object) -> object:
+        found: object = run(session, work)  # type: ignore[arg-type]
+        if due:  # as if the answer to the commit had not come
+            due.pop()
+            return run(session, work)  # type: ignore[arg-type]
+        return found
+
+    monkeypatch.setattr(postgresql_engine.WriterSession, "run", run_and_lose)
+    return due
+
+
 async def test_a_commit_whose_answer_is_lost_is_not_made_twice(
     path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection ends after the commit: the group is written again, and finds itself there."""
     with closing(open_calls(path, "me")) as store:
-        run = postgresql_engine.WriterSession.run
-        lost = 0
-
-        def run_and_lose(session: object, work: object) -> object:
-            nonlocal lost
-            found: object = run(session, work)  # type: ignore[arg-type]
-            if lost < 2:  # as if the answer to the commit had not come
-                lost += 1
-                return run(session, work)  # type: ignore[arg-type]
-            return found
-
-        monkeypatch.setattr(postgresql_engine.WriterSession, "run", run_and_lose)
+        lost = lose_answers(monkeypatch, 2)
         first = await store.ledger.reserve("k", 1.0, budget_usd=1.0)
         assert first is not None
         record = await store.put(record_of(1, usd=0.5), first)
         assert record == store.get(record.key)
-        assert lost == 2
+        assert not lost
         spent = store.ledger.spent()
     assert (spent.billed_usd, spent.unknown_usd) == (0.5, 0.0)
 
@@ -433,3 +437,19 @@ def test_large_numbers_are_kept(tmp_path: Path, server: Server) -> None:
     with RunStore.open(path, now=utc_now) as store:
         store.add_fetch(fetch)
         assert store.fetches() == [fetch]
+
+
+def test_a_request_for_news_whose_commit_is_repeated_counts_once(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.db"
+    RunStore.create(path)
+    requests = [
+        Fetch(backend="bigquery", queries=number, found=1, cost_usd=0.5) for number in (1, 2)
+    ]
+    with RunStore.open(path, now=utc_now) as store:
+        lost = lose_answers(monkeypatch, 2)
+        for each in requests:
+            store.add_fetch(each)
+        assert not lost
+        assert store.fetches() == requests
