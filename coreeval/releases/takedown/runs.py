@@ -360,9 +360,11 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
 
     If this changes the results, the result files are deleted and the run becomes an interrupted
     one. Damaged files are reported, and the others are still searched; if a store is damaged, only
-    result files with a name are deleted, because the others cannot be made again. The same applies
-    to a copy of a run in PostgreSQL, whose store only the original may change. If the manifest
+    result files with a name are deleted, because the others cannot be made again. If the manifest
     is damaged, the run becomes an interrupted one when this is repeated with a restored manifest.
+
+    In a copy of a run in PostgreSQL, whose store only the original may change, only result files
+    with a name are deleted, too, and the store is reported if it has the name.
 
     Raises:
         RunError: a store cannot be used now, or is in use by another process.
