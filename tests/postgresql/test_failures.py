@@ -8,10 +8,12 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
 from coreeval.errors import ConfigError, CoreEvalError, RunCorrupt, RunError, RunLocked
+from coreeval.releases.takedown.calls import open_database
 from coreeval.schema import Sample
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores import postgresql, postgresql_engine
@@ -265,28 +267,32 @@ async def test_a_lost_connection_is_made_anew_and_nothing_is_lost(
     assert (spent.billed_usd, spent.unknown_usd) == (5.0, 0.0)
 
 
+def lose_answers(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
+    """Lose the answers to the next commits; return a list that is empty once it is done."""
+    run, due = postgresql_engine.WriterSession.run, [*range(number)]
+
+    def run_and_lose(session: object, work: object) -> object:
+        found: object = run(session, work)  # type: ignore[arg-type]
+        if due:  # as if the answer to the commit had not come
+            due.pop()
+            return run(session, work)  # type: ignore[arg-type]
+        return found
+
+    monkeypatch.setattr(postgresql_engine.WriterSession, "run", run_and_lose)
+    return due
+
+
 async def test_a_commit_whose_answer_is_lost_is_not_made_twice(
     path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection ends after the commit: the group is written again, and finds itself there."""
     with closing(open_calls(path, "me")) as store:
-        run = postgresql_engine.WriterSession.run
-        lost = 0
-
-        def run_and_lose(session: object, work: object) -> object:
-            nonlocal lost
-            found: object = run(session, work)  # type: ignore[arg-type]
-            if lost < 2:  # as if the answer to the commit had not come
-                lost += 1
-                return run(session, work)  # type: ignore[arg-type]
-            return found
-
-        monkeypatch.setattr(postgresql_engine.WriterSession, "run", run_and_lose)
+        lost = lose_answers(monkeypatch, 2)
         first = await store.ledger.reserve("k", 1.0, budget_usd=1.0)
         assert first is not None
         record = await store.put(record_of(1, usd=0.5), first)
         assert record == store.get(record.key)
-        assert lost == 2
+        assert not lost
         spent = store.ledger.spent()
     assert (spent.billed_usd, spent.unknown_usd) == (0.5, 0.0)
 
@@ -362,6 +368,68 @@ def test_texts_come_back_as_they_were(tmp_path: Path, server: Server) -> None:
         assert count == 1
 
 
+@pytest.fixture
+def texts(tmp_path: Path, server: Server) -> Path:
+    """Return a run.db with 20 samples, of which the first ten name somebody."""
+    path = tmp_path / "run.db"
+    RunStore.create(path)
+    with RunStore.open(path, now=utc_now) as store:
+        store.add_samples(
+            Sample(
+                id=f"s/{number}",
+                split="test",
+                fields={"text": f"{'Zoe Quux' if number < 10 else 'a cat'} sang {number}"},
+                label=1,
+                label_text="joy",
+            )
+            for number in range(20)
+        )
+    return path
+
+
+@pytest.mark.parametrize("those", ["text LIKE '%Zoe Quux%'", "true"], ids=["some", "all"])
+def test_statistics_do_not_quote_what_was_deleted(texts: Path, server: Server, those: str) -> None:
+    schema = find_schema(texts)
+    server.sql(f"ANALYZE {schema}.sought")
+    quoted = (
+        f"SELECT count(*) FROM pg_stats WHERE schemaname = '{schema}' AND "
+        "concat(most_common_vals, histogram_bounds) LIKE '%Zoe Quux%'"
+    )
+    assert server.sql(quoted) == "1"
+    with open_database(texts, dry=False) as store:
+        store.execute(f"DELETE FROM sought WHERE {those}")
+    assert server.sql(quoted) == "0"
+    with open_database(texts, dry=False):  # nothing is left to forget
+        pass
+
+
+def test_a_reader_is_named_and_nothing_is_erased_meanwhile(
+    texts: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(postgresql, "_TURN_S", 1)
+    with psycopg.connect(server.url, application_name="a report") as reader:
+        reader.execute(f"SELECT count(*) FROM {find_schema(texts)}.samples")
+        named = rf"run\.db is being read .*: a report \(process {reader.info.backend_pid}\)"
+        with pytest.raises(RunLocked, match=named), open_database(texts, dry=False):
+            pytest.fail("the block begins")
+    with psycopg.connect(server.url, application_name="late") as reader:
+        with pytest.raises(RunLocked, match="late"), open_database(texts, dry=False) as store:
+            store.execute("DELETE FROM samples")
+            reader.execute(f"SELECT count(*) FROM {find_schema(texts)}.samples")
+        assert server.sql(f"SELECT count(*) FROM {find_schema(texts)}.samples") == "0"
+
+
+def test_a_reader_that_ends_in_time_is_waited_for(texts: Path, server: Server) -> None:
+    with psycopg.connect(server.url) as reader:
+        reader.execute(f"SELECT count(*) FROM {find_schema(texts)}.samples")
+        end = threading.Timer(0.5, reader.rollback)
+        end.start()
+        with open_database(texts, dry=False) as store:
+            store.execute("DELETE FROM samples")
+        end.join()
+
+
 def test_large_numbers_are_kept(tmp_path: Path, server: Server) -> None:
     path = tmp_path / "run.db"
     RunStore.create(path)
@@ -369,3 +437,19 @@ def test_large_numbers_are_kept(tmp_path: Path, server: Server) -> None:
     with RunStore.open(path, now=utc_now) as store:
         store.add_fetch(fetch)
         assert store.fetches() == [fetch]
+
+
+def test_a_request_for_news_whose_commit_is_repeated_counts_once(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.db"
+    RunStore.create(path)
+    requests = [
+        Fetch(backend="bigquery", queries=number, found=1, cost_usd=0.5) for number in (1, 2)
+    ]
+    with RunStore.open(path, now=utc_now) as store:
+        lost = lose_answers(monkeypatch, 2)
+        for each in requests:
+            store.add_fetch(each)
+        assert not lost
+        assert store.fetches() == requests

@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunError, RunStateError
 from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
 from coreeval.graph.run import retry
+from coreeval.releases.takedown.documents import count_matches
+from coreeval.releases.takedown.runs import list_results
 from coreeval.runs.open import open_run_reader
 from coreeval.runs.status import read_bad_lines, read_failures, read_status
 from coreeval.tools.files import MOST_INTEGER
@@ -181,6 +184,8 @@ def test_a_copied_folder_only_reads_the_store(lab: Lab, shell: Shell, tmp_path: 
     name = max(" ".join(quotes).split(), key=len).strip(".,:'\"")
     taken = shell("takedown", name, copy.files.root, *where, "--yes", "--json")
     assert (taken.code, taken.out.count("this folder is a copy")) == (1, 2), taken.out
+    finder = NameFinder([name])
+    assert not any(count_matches(path, finder) for path in list_results(copy.files))
     lab.forget()
     assert ended(copy.child("evaluate", key="k")) == 2
     assert lab.server.requests == [], "nothing is asked whose answer could not be kept"
@@ -188,6 +193,9 @@ def test_a_copied_folder_only_reads_the_store(lab: Lab, shell: Shell, tmp_path: 
         open_calls(copy.workspace.calls, "me")
     assert (lab.answered(), lab.results()) == (answered, results)
     assert ended(lab.child("evaluate", key="k")) == 0
+    for each in (lab, copy, copy):
+        where = ("--workspace", each.workspace.root)
+        assert shell("takedown", name, each.files.root, *where, "--yes").code == 0
 
 
 def test_a_moved_folder_takes_the_store_along(lab: Lab, tmp_path: Path) -> None:

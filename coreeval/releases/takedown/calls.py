@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coreeval.agents.name_finder import NameFinder
-from coreeval.errors import RunCorrupt, RunError, RunLocked
+from coreeval.errors import RunCorrupt, RunError, RunLocked, RunStateError
 from coreeval.tools.files import (
     MOST_UNPACKED,
     TooLarge,
@@ -33,6 +33,7 @@ from coreeval.tools.stores.call_records import (
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import StoreDatabase, refuse_special_file
 from coreeval.tools.stores.places import find_schema, marker_of
+from coreeval.tools.stores.postgresql_places import refuse_copy
 from coreeval.tools.workspace import ASKED_FOLDERS
 
 TakedownAction = Literal["blanked", "deleted", "reopened", "reported"]
@@ -82,11 +83,10 @@ def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
     if schema := find_schema(path):
         from coreeval.tools.stores.postgresql import change_schema, read_schema  # only then needed
 
-        what = "the call store" if path.stem == "calls" else path.name
         opened = (
-            read_schema(schema, what=what)
+            read_schema(schema, what=_name_store(path))
             if dry
-            else change_schema(schema, marker_of(path), what=what)
+            else change_schema(schema, marker_of(path), what=_name_store(path))
         )
         with opened as store:
             yield store
@@ -105,6 +105,36 @@ def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
             if not dry:
                 database.execute("VACUUM")
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _name_store(path: Path) -> str:
+    return "the call store" if path.stem == "calls" else path.name
+
+
+def find_original(path: Path) -> RunStateError | None:
+    """Return the error that names the original, if a store in PostgreSQL is known by a copy.
+
+    Raises:
+        RunError: the store cannot be used now.
+    """
+    if find_schema(path):
+        with open_database(path, dry=True) as database:
+            try:
+                refuse_copy(database.execute, marker_of(path), what=_name_store(path))
+            except RunStateError as error:
+                return error
+    return None
+
+
+def report_copy(path: Path, error: RunStateError) -> TextMatches:
+    """Return the report about a store with the name that is known by a copy of its folder."""
+    return TextMatches(
+        kind=UNREADABLE_FILE,
+        path=path,
+        count=1,
+        action="reported",
+        to_do=f"{error.message}; run this command for that folder, then again for this one",
+    )
 
 
 @contextmanager
@@ -339,7 +369,8 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
         RunError: it cannot be used now.
     """
     open_calls(path).close()  # refuses a store of another version
-    with open_database(path, dry=dry) as database:
+    original = find_original(path)
+    with open_database(path, dry=dry or original is not None) as database:
         texts = [
             row["sha256"]
             for row in database.execute("SELECT sha256, body FROM texts")
@@ -361,6 +392,10 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
         sent = {row["id"] for row in database.execute(_SENT)}
         at_provider = sum(batch in sent for *_, batch in found_waiting)
         kept = {kind: _count_kept(database, kind, finder) for kind in _KEPT_COLUMNS}
+        if original:
+            if keys or texts or waiting:
+                yield report_copy(path, original)
+            return
         if not dry:
             for start in range(0, len(keys), _BATCH):
                 with transaction(database):

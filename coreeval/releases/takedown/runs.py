@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
-from coreeval.errors import CoreEvalError
+from coreeval.errors import CoreEvalError, RunStateError
 from coreeval.releases.takedown.calls import (
     UNREADABLE_FILE,
     TextMatches,
     erase_checkpoints,
+    find_original,
     open_database,
+    report_copy,
     transaction,
 )
 from coreeval.releases.takedown.documents import DAMAGED, count_matches, report_unreadable
@@ -86,11 +88,19 @@ class RunMatches:
     """The ids of samples that calls refer to, with the neutral ids to put in their place."""
     kept: frozenset[str] = frozenset()
     """Names of labels, models and the like that name the person and stay."""
+    original: RunStateError | None = None
+    """The error that names the original, if the store is in PostgreSQL and this folder a copy."""
 
     @property
     def unfinished(self) -> bool:
         """Return whether erasing the matches makes the run's results incomplete."""
         return bool(self.samples or self.train or self.reopened or self.predictions)
+
+    @property
+    def in_rows(self) -> bool:
+        """Return whether rows must be changed."""
+        rows = (self.evidence, self.kept_evidence, self.call_ids, *self.told.values())
+        return self.unfinished or any(rows)
 
     @property
     def gone(self) -> set[str]:
@@ -127,6 +137,7 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
                 **_neutral_ids(database, "train_items", TRAIN_PREFIX + _NEUTRAL_ID, train),
             },
             kept=frozenset(filter(finder.finds, _kept_names(database))),
+            original=find_original(path),
         )
 
 
@@ -352,6 +363,9 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
     result files with a name are deleted, because the others cannot be made again. If the manifest
     is damaged, the run becomes an interrupted one when this is repeated with a restored manifest.
 
+    In a copy of a run in PostgreSQL, whose store only the original may change, only result files
+    with a name are deleted, too, and the store is reported if it has the name.
+
     Raises:
         RunError: a store cannot be used now, or is in use by another process.
     """
@@ -359,11 +373,11 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
     manifest: Manifest | None = None  # also if the run was killed at its start
     with _noting(unread_manifest, files.manifest):
         manifest = read_manifest(files.manifest) if files.manifest.exists() else None
-    named = _find_in_stores(files, finder, damaged)
+    named, copies = _find_in_stores(files, finder, damaged)
     naming, unread = _find_in_results(files, finder)
     affected = bool(naming) or any(each.unfinished for each in named.values())
     reopened = affected or (files in named and _has_no_stage(files.store))
-    gone = naming if damaged else list_results(files) if affected else []
+    gone = naming if damaged or copies else list_results(files) if affected else []
     if reopened and not dry and manifest and manifest.status == "complete":
         manifest = manifest.model_copy(update={"status": "interrupted"})
         write_manifest(files.manifest, manifest)
@@ -372,7 +386,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
             reopen_stages(files.store)
         for path in gone:
             path.unlink(missing_ok=True)
-    for each, found in named.items():
+    for each, found in (*named.items(), *copies.items()):
         yield from _erase_from_stores(each, found, finder, damaged, dry=dry)
     if reopened and not dry and manifest and files in named and files.store not in damaged:
         _update_counts(files, manifest)
@@ -382,7 +396,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
             path=files.root,
             count=len(gone),
             action="deleted",
-            to_do=_find_next_step(files, damaged | unread_manifest, manifest),
+            to_do=_find_next_step(files, {*damaged, *unread_manifest, *copies}, manifest),
         )
     yield from (_report_manifest(*each) for each in unread_manifest.items())
     left = {path: error for path, error in unread.items() if path not in gone}
@@ -391,14 +405,18 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
 
 def _find_in_stores(
     files: RunFiles, finder: NameFinder, damaged: dict[Path, Exception]
-) -> Mapping[RunFiles, RunMatches]:
-    """Return the matches of each pass whose store can be read; note the damaged stores."""
-    named = dict[RunFiles, RunMatches]()
+) -> tuple[Mapping[RunFiles, RunMatches], Mapping[RunFiles, RunMatches]]:
+    """Return the matches of each pass whose store can be read; note the damaged stores.
+
+    The second part has the stores that can only be read, because this folder is a copy.
+    """
+    named, copies = dict[RunFiles, RunMatches](), dict[RunFiles, RunMatches]()
     for each in (files, files.control):
         if has_store(each.store):
             with _noting(damaged, each.store):
-                named[each] = find_matches(each.store, finder)
-    return named
+                found = find_matches(each.store, finder)
+                (copies if found.original else named)[each] = found
+    return named, copies
 
 
 def _find_in_results(
@@ -422,10 +440,13 @@ def _erase_from_stores(
     dry: bool,
 ) -> Iterator[TextMatches]:
     """Erase the matches from the stores of one pass; note the damaged stores."""
-    with _noting(damaged, files.store):
-        if not dry:
-            erase_rows(files.store, found)
-        yield from iter_found(files.store, found)
+    if found.original and found.in_rows:
+        yield report_copy(files.store, found.original)
+    elif not found.original:
+        with _noting(damaged, files.store):
+            if not dry:
+                erase_rows(files.store, found)
+            yield from iter_found(files.store, found)
     with _noting(damaged, files.checkpoints):
         yield from erase_checkpoints(files.checkpoints, finder, found.gone, dry=dry)
 
@@ -452,7 +473,7 @@ _REPEATED_NOTE = (
 )
 
 
-def _find_next_step(files: RunFiles, damaged: Collection[Path], manifest: Manifest | None) -> str:
+def _find_next_step(files: RunFiles, damaged: Collection[object], manifest: Manifest | None) -> str:
     """Return the command that makes the results again; empty if damage prevents that."""
     if manifest and manifest.cassette:
         return _REPEATED_NOTE

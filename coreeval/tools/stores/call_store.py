@@ -7,6 +7,7 @@ may cost is committed before it is sent.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from coreeval.errors import CoreEvalError, RunStateError
+from coreeval.errors import RunStateError
 from coreeval.tools.chunks import chunks
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_writer import BatchWriter, Write
@@ -102,13 +103,13 @@ class CallStore:
         self._engine = engine
         self._payer = payer
         self._reads_remotely = is_postgresql(engine)
-        try:
+        with ExitStack() as opened:  # closed if the store cannot be used
+            opened.callback(engine.dispose)
             self._writer = BatchWriter(engine, lock="shared", on_lost=self._forget_texts)
+            opened.callback(self._writer.close)
             if payer:
                 self._writer.claim()
-        except CoreEvalError:
-            engine.dispose()
-            raise
+            opened.pop_all()
         self.ledger = Ledger(engine, self._writer, payer)
         self.batches = CallBatches(engine, self._writer, self.ledger, payer)
         self._add = InsertStatement(engine, t.calls, twice="fails")

@@ -29,6 +29,11 @@ USE: Final = "use"
 PATIENCE_S: Final = 30.0
 """The seconds that a store waits for a database to which it was connected before."""
 _RETRY_S = 0.2
+_TURN_S = 3
+"""The seconds to wait for a lock on a table, longer than PostgreSQL needs to stop its autovacuum.
+
+Readers that arrive meanwhile wait, too.
+"""
 _CONNECT_S = 10
 _SETTINGS: Mapping[str, object] = {
     "application_name": "coreeval",
@@ -183,6 +188,12 @@ _MEANINGS: Final = (
         message="the user lacks a permission for {what}: {said}",
         hint="grant the user CREATE on the database, or use the user that created the schema",
     ),
+    _Meaning(
+        states=("55P03",),
+        kind=RunLocked,
+        message="another transaction has locked {what}: {said}",
+        hint=f"wait until it has ended, {RESUME}",
+    ),
 )
 
 
@@ -248,6 +259,56 @@ class SchemaReader:
         except psycopg.Error as error:
             raise self._connector.explain(error) from None
 
+    def execute_alone(self, statement: str) -> None:
+        """Run a statement that needs tables for itself; wait `PATIENCE_S` for their readers.
+
+        Raises:
+            RunLocked: a transaction is still reading one of them.
+        """
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self.execute(statement)
+            except RunLocked as error:
+                if time.monotonic() >= end:
+                    raise self._name_readers(error) from None
+                time.sleep(_RETRY_S)
+            else:
+                return
+
+    def _name_readers(self, error: RunLocked) -> RunLocked:
+        """Return the error with the transactions that have locks on tables of the schema."""
+        found = self.execute(_READERS.format(schema=self._connector.schema)).fetchall()
+        names = ", ".join(f"{name} (process {pid})" for pid, name in found)
+        what, where = self._connector.what, self._connector.where
+        return RunLocked(
+            f"{what} is being read by another transaction: {names}" if names else error.message,
+            where=where,
+            hint="wait until it has ended, or end it, then run the same command again",
+        )
+
+
+_READERS: Final = """
+    SELECT DISTINCT pid, coalesce(nullif(application_name, ''), 'a client')
+    FROM pg_locks JOIN pg_stat_activity USING (pid) JOIN pg_class c ON relation = c.oid
+    WHERE granted AND pid <> pg_backend_pid() AND relnamespace = '{schema}'::regnamespace
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ORDER BY pid
+"""
+_FORGET: Final = """
+    SELECT format('ALTER TABLE %I ALTER %I TYPE %s %s', relname, a.attname, atttypid::regtype,
+                  'COLLATE ' || nullif(attcollation, 0::oid)::regcollation)
+    FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid
+    JOIN pg_stats s ON (schemaname, tablename, s.attname) = ('{schema}', relname, a.attname)
+    WHERE relnamespace = '{schema}'::regnamespace AND reltuples = 0
+    AND atttypid IN ('text'::regtype, 'bytea'::regtype)
+"""
+"""The statements that delete the statistics of empty tables, which quote former rows.
+
+ANALYZE replaces the statistics of a table only if it has rows; a change of type deletes them, even
+one to the same type.
+"""
+
 
 @cache
 def _translate(statement: str) -> bytes:
@@ -272,7 +333,9 @@ def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
 def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaReader]:
     """Open a store for changes inside the block; no other process may be using it.
 
-    If the block succeeds, its tables are rewritten without the rows that were deleted.
+    If the block succeeds, its tables are rewritten without the rows that were deleted, and so are
+    the planner's statistics, which quote rows. This needs tables that nobody reads, so nothing is
+    changed while a transaction does.
 
     Args:
         schema: The schema.
@@ -281,7 +344,7 @@ def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaRea
 
     Raises:
         ConfigError: `COREEVAL_STORE_URL` is missing.
-        RunLocked: another process uses it.
+        RunLocked: another process uses it, or another transaction is reading it.
         RunStateError: the file is a copy of another one.
         RunError: the database cannot be used.
     """
@@ -291,10 +354,15 @@ def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaRea
         if database.execute(lock).fetchall() != [(True,)]:
             raise store_in_use(connector.where)
         claim_schema(database.execute, marker, what=what)
+        found = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema])
+        tables = [table for (table,) in found.fetchall()]
+        database.execute(f"SET lock_timeout = '{_TURN_S}s'")
+        database.execute_alone(f"DO 'BEGIN LOCK TABLE {', '.join(tables)}; END'")
         yield database
-        tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema])
-        for (table,) in tables.fetchall():
-            database.execute(f"VACUUM (FULL) {table}")
+        for table in tables:
+            database.execute_alone(f"VACUUM (FULL, ANALYZE) {table}")
+        for (forget,) in database.execute(_FORGET.format(schema=schema)).fetchall():
+            database.execute_alone(forget)
 
 
 @contextmanager

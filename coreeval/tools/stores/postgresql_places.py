@@ -70,7 +70,7 @@ def create_record(execute: Execute, marker: Path) -> None:
 
 
 def claim_schema(execute: Execute, marker: Path, *, what: str) -> None:
-    """Check that a schema may be changed through a file that names it.
+    """Check that a schema may be changed through a file that names it, and record a new path.
 
     Args:
         execute: Runs a statement in the schema, whose other writers wait meanwhile.
@@ -80,18 +80,25 @@ def claim_schema(execute: Execute, marker: Path, *, what: str) -> None:
     Raises:
         RunStateError: the file is a copy of another one, which exists or may exist.
     """
-    found, here = execute(_RECORDED, {}).fetchone(), _describe(marker)
-    if found is not None:
-        host, recorded = str(found[0]), Path(os.fsdecode(found[1]))
-        if recorded == marker.resolve():
-            return
-        if host != here["host"]:
-            why = f"the store belongs to {recorded.parent} on the machine {host}"
-            raise _refuse(marker, what, why, host)
-        if _is_other(recorded, marker):
-            raise _refuse(marker, what, f"the store belongs to {recorded.parent}")
-    execute(_FORGET, {})
-    execute(_RECORD, here)
+    if not refuse_copy(execute, marker, what=what):
+        execute(_FORGET, {})
+        execute(_RECORD, _describe(marker))
+
+
+def refuse_copy(execute: Execute, marker: Path, *, what: str) -> bool:
+    """Do the same check as `claim_schema`; return whether the path of the file is recorded."""
+    found = execute(_RECORDED, {}).fetchone()
+    if found is None:
+        return False
+    host, recorded = str(found[0]), Path(os.fsdecode(found[1]))
+    if recorded == marker.resolve():
+        return True
+    if host != _describe(marker)["host"]:
+        why = f"the store belongs to {recorded.parent} on the machine {host}"
+        raise _refuse(marker, what, why, host)
+    if _is_other(recorded, marker):
+        raise _refuse(marker, what, f"the store belongs to {recorded.parent}")
+    return False
 
 
 def _describe(marker: Path) -> dict[str, object]:

@@ -6,13 +6,14 @@ A row in `results` determines how a sample ended; the other tables are its histo
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from sqlalchemy import Engine, Text, bindparam, cast, delete, func, insert, select
+from sqlalchemy import Engine, Text, bindparam, cast, delete, func, select
 
 from coreeval.schema import (
     BadRow,
@@ -62,6 +63,8 @@ class RunStore(RunFile):
         super().__init__(engine, now=now, rests_on=rests_on)
         self._samples = dict[str, Sample]()
         """The samples read last, by id; they never change."""
+        self._numbering = threading.Lock()
+        """Held while a request is stored: only one process does so, but in several threads."""
         self.carry_over = RunCarryOver(self)
         self.history = RunHistory(self, self.carry_over)
         self.train = RunTrain(self)
@@ -339,9 +342,14 @@ class RunStore(RunFile):
         self.submit([(chosen, None)]).result()
 
     def add_fetch(self, fetch: Fetch) -> None:
-        """Store the outcome of a request to a remote news source."""
+        """Store the outcome of a request to a remote news source.
+
+        It is numbered here, so that a commit that is repeated does not count it twice.
+        """
         row = asdict(fetch) | {"at": self.stamp(), "notes": list(fetch.notes)}
-        self.submit([(insert(t.fetches), [row])]).result()
+        with self._numbering:
+            number = self.count(select(func.coalesce(func.max(t.fetches.c.seq), 0) + 1))
+            self.submit([(self.put[t.fetches], [row | {"seq": number}])]).result()
 
     def fetches(self) -> list[Fetch]:
         """Return the requests to remote news sources, in order."""

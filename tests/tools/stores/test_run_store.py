@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from coreeval.schema import (
     Verdict,
 )
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.stores.run_tables import CallRow, StepRecord, heartbeat
+from coreeval.tools.stores.run_tables import CallRow, Fetch, StepRecord, heartbeat
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -384,3 +385,10 @@ async def test_verdicts_about_train_items_do_not_count_as_verdicts_about_samples
     assert store.history.verdict_counts("original_label") == (1, 0)
     (said_of_all,) = store.listing.overview().verdicts
     assert (said_of_all.passed, said_of_all.failed) == (1, 0)
+
+
+def test_requests_for_news_of_several_threads_are_all_kept(store: RunStore) -> None:
+    requests = [Fetch(backend="doc", queries=number, found=0) for number in range(20)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(store.add_fetch, requests))
+    assert sorted(store.fetches(), key=lambda fetch: fetch.queries) == requests
