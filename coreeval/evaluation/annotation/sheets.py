@@ -6,6 +6,7 @@ In a workbook, ratings are chosen from lists, and the second page is the guideli
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 from zipfile import ZipFile
@@ -28,6 +29,7 @@ from coreeval.tools.extras import require_extra
 from coreeval.tools.text import (
     find_columns,
     format_sheet,
+    is_preamble,
     iter_sheet_rows,
     join_fields,
     sheet_error,
@@ -337,7 +339,8 @@ def read_workbook_rows(path: Path) -> Iterator[NumberedRow]:
         with path.open("rb") as file:  # openpyxl does not close a file that it cannot read
             _refuse_bomb(path, file)
             book = load_workbook(file, read_only=True, data_only=True)
-            yield from _limit_rows(path, _rows(path, book))
+            rows = _limit_rows(path, _rows(path, book))
+            yield from dropwhile(lambda row: is_preamble(row[1]), rows)
     except CoreEvalError:
         raise
     except Exception as error:  # noqa: BLE001 - openpyxl raises whatever an odd part leads it to
