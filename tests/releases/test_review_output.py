@@ -168,7 +168,7 @@ def test_a_sheet_that_is_imported_again_reverses_nothing(
     assert f"{by} rejected '{sample_id(0)}' on 2026-11-20" in error.value.message
     assert error.value.where.endswith("list.csv, line 2")
     review = load_review(people.files.root)
-    assert (review.rejected, len(review.open)) == ({sample_id(0)}, 1)
+    assert (review.rejected, len(review.open)) == (frozenset({sample_id(0)}), 1)
     named = Choice(sample=sample_id(0), verdict="approved")
     record_choices(people.files.root, [*read_sheet(sheet), named], by="Ada")
     assert load_review(people.files.root).rejected == frozenset()
