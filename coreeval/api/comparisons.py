@@ -10,6 +10,8 @@ from coreeval.config.dates import parse_age
 from coreeval.errors import UsageError
 from coreeval.releases.comparable import open_comparable
 from coreeval.releases.diff import Diff, SampleDiff, compare_in_full, write_diff_page
+from coreeval.releases.release import MANIFEST
+from coreeval.releases.verify import require_whole
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
@@ -74,11 +76,14 @@ def diff(
 
     Raises:
         RunStateError: there is no such run or release.
-        ReleaseError: a file of a release cannot be read.
+        ReleaseError: a release has changed since it was made, or cannot be read.
         UsageError: the sample does not differ, or the age is not valid.
     """
     sides = find_side(before), find_side(after)
     oldest = _find_oldest_allowed(stale_after)
+    for side in sides:
+        if (side / MANIFEST).exists():
+            require_whole(side)
     found = compare_in_full(*map(open_comparable, sides), oldest=oldest)
     if sample is not None:
         found = _select_sample(found, sample)

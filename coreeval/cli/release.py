@@ -106,7 +106,7 @@ def release(
         gates=resolve_gates(gates, base=Path()),
         allow_empty_arm=allow_empty_arm,
     )
-    show(build_release_document(made), as_json, lambda: "\n".join(_words(made)))
+    show(build_release_document(made), as_json, lambda: "\n".join(_words(made, run)))
 
 
 def _parse_parent(said: str) -> "Parent":
@@ -115,12 +115,15 @@ def _parse_parent(said: str) -> "Parent":
     return None if said == "none" else Path(said)
 
 
-def _words(made: "Release") -> Iterator[str]:
+def _words(made: "Release", run: Path) -> Iterator[str]:
     from coreeval.releases.release_document import count_other_samples, describe_comparability
 
     manifest, found = made.manifest, made.manifest.quality
     follows = f"based on {manifest.parent.version}" if manifest.parent else "the first release"
     yield f"released {manifest.name} {manifest.version}, {follows}"
+    if manifest.findings is None:
+        yield f"  {'report':<14}the run has none, so gates have no findings to check:"
+        yield f"  {'':<14}write it ({command('resume', run)}), then release again"
     yield from comparability_lines(describe_comparability(made))
     yield f"  {'accepted':<14}{format_share(found.acceptance)}"
     yield f"  {'with news':<14}{format_share(found.evidence)}"

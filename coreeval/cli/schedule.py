@@ -163,6 +163,11 @@ def install(
     if not print_only:
         for other in write_units(units, force=force, crontab_copy=looks.crontab_copy):
             note(f"replaced another unit of this name: {one_line(other)}")
+    if looks.uses_database and way in _DATABASE_PLACES:
+        note(
+            "runs are stored in PostgreSQL, but the unit does not contain COREEVAL_STORE_URL, "
+            f"which may have a password: {_DATABASE_PLACES[way]}"
+        )
     document = {
         "way": way,
         "unit": looks.unit_name,
@@ -347,6 +352,12 @@ def unit_lines(document: Document) -> Iterator[str]:
         yield from _NEXT[document["way"]](document["unit"])
 
 
+_DATABASE_PLACES = {
+    "cron": "write it without the password into the crontab, as a line above the others, and the "
+    "password into ~/.pgpass",
+    "systemd": "write it into ~/.config/environment.d/coreeval.conf, which only you may read",
+}
+"""Where to write the address of the database; GitHub's workflow names a secret for it."""
 _NEXT: dict[str, Callable[[str], list[str]]] = {
     "cron": lambda unit: [f"check with: crontab -l   (the line ends in # {unit})"],
     "systemd": lambda unit: [

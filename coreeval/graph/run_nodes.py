@@ -6,6 +6,7 @@ thread.
 """
 
 import asyncio
+from collections.abc import Iterable
 from typing import Protocol
 
 from coreeval.errors import ReleaseError
@@ -21,7 +22,7 @@ from coreeval.graph.setup import check_subset
 from coreeval.graph.state import DetectorNode, RunState, RunUpdate
 from coreeval.graph.target_questions import iter_arm_chunks, put_to_targets
 from coreeval.releases.sample_tables import read_evidence_dates
-from coreeval.runs.arms import write_arms, write_control
+from coreeval.runs.arms import shard_name, write_arms, write_control
 from coreeval.runs.card import write_card
 from coreeval.schema import BadRow
 from coreeval.tools.formatting import format_quantity
@@ -85,7 +86,7 @@ def _keep_unrenewed(run: RunContext) -> None:
 def assemble_arms(run: RunContext) -> RunUpdate:
     """Write the arms, their provenance and the dataset card."""
     done = run.store.stage("assemble")
-    if done is None:
+    if done is None or not _has_arms(run, done):
         run.tell("assemble")
         _keep_unrenewed(run)
         done = write_arms(
@@ -104,12 +105,20 @@ def assemble_arms(run: RunContext) -> RunUpdate:
     return RunUpdate(assembled=done)
 
 
+def _has_arms(run: RunContext, arms: Iterable[str]) -> bool:
+    """Return whether the files of a finished stage still exist: a takedown may delete them."""
+    folder, shard = run.files.dataset, shard_name(run.config.dataset.split)
+    files = (folder / "README.md", *(folder / arm / shard for arm in arms))
+    return all(path.exists() for path in files)
+
+
 def report_run(run: RunContext) -> RunUpdate:
     """Write the report; it is the last stage, so a run is complete when it is done."""
     from coreeval.evaluation.comparability.rows import read_comparability
     from coreeval.evaluation.report.report_document import write_report
 
-    if run.store.stage("report") is None:
+    written = run.files.report_json.exists() and run.files.report_html.exists()
+    if run.store.stage("report") is None or not written:
         run.tell("report")
         found = gather_findings(run)
         write_report(found, run.files)

@@ -11,7 +11,7 @@ from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
 from coreeval.evaluation.annotation.rating_scores import score_ratings
 from coreeval.evaluation.annotation.rating_study import KEY_FILE, StudyKey, read_key
 from coreeval.evaluation.annotation.ratings import Annotation, RatingCollection, collect_ratings
-from coreeval.evaluation.annotation.sheets import READERS, read_sheets
+from coreeval.evaluation.annotation.sheets import READERS, read_sheets, refuse_shifted_rows
 from coreeval.releases.annotation_sheets import SHEET_FOLDER, iter_arm_texts
 from coreeval.releases.exports.material import Material, open_material
 from coreeval.releases.release import MANIFEST, hash_texts, read_release
@@ -54,8 +54,8 @@ def score_sheets(
         now: The clock that dates the result.
 
     Raises:
-        UsageError: no sheets, no key, a sheet that cannot be read, sheets without any rating, or
-            ratings of texts other than those at `place`.
+        UsageError: no sheets, no key, a sheet that cannot be read, sheets without any rating, a row
+            with the text of another item, or ratings of texts other than those at `place`.
         ReleaseError: `place` is neither a run nor a release, or is damaged.
         RunStateError: the run has not ended.
         RunError: the result cannot be written.
@@ -67,6 +67,7 @@ def score_sheets(
     design = STUDIES[material.task.kind]
     rows = list(read_sheets(sheets, design.columns))
     texts = _texts(material, known, originals)
+    refuse_shifted_rows(rows, texts)
     collected = collect_ratings(rows, list(texts), design=design, texts=texts)
     _refuse_empty_sheets(collected, known, sheets)
     found = score_ratings(

@@ -14,6 +14,7 @@ from coreeval.releases.carry_over import read_excerpt, read_replaced_fact
 from coreeval.releases.release import Release, hash_texts
 from coreeval.releases.release_manifest import FactRow, SampleRow
 from coreeval.releases.sources import is_accepted
+from coreeval.releases.verify import require_whole
 from coreeval.runs.arms import semantic_fields, updated_fields
 from coreeval.runs.history import SampleHistory, diff_arms
 from coreeval.schema import Evidence, Result
@@ -112,11 +113,13 @@ def refuse_changed_run(release: Release, store: RunStore) -> None:
 
     Raises:
         UsageError: a sample differs.
-        ReleaseError: the release's table of samples is missing or damaged.
+        ReleaseError: it is the release that has changed, or its table of samples is missing or
+            damaged.
     """
     found = {ended.sample.id: _summarize(ended, release) for ended in store.sample_results()}
     changed = [row.id for row in release.samples() if _differs(row, found.get(row.id))]
     if changed:
+        require_whole(release.path)
         others = format_quantity(len(changed), "sample differs", "samples differ")
         raise UsageError(
             f"the run has changed since this release was made: {others}, the first is "

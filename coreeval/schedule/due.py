@@ -166,7 +166,12 @@ class ScheduleCheck:
         return None if state.begun else self._existing_release(now)
 
     def _existing_release(self, now: datetime) -> ScheduleResult | None:
-        """Return a result if the newest period has a release that the schedule did not make."""
+        """Return a result if the newest period has a release that the schedule did not make.
+
+        If the schedule has gates, `_complete` checks the release first.
+        """
+        if self.plan.schedule.gates is not None:
+            return None
         period = self.plan.find_newest(now)
         there = period and self._find_release(period.version)
         if there is None:
@@ -330,11 +335,16 @@ class ScheduleCheck:
     def _close_period(
         self, begun: OpenPeriod, release: Path, ran: StepResult | None
     ) -> ScheduleResult:
-        """Run the success hooks, then close the period: after a crash, they run again."""
-        done = self._make_result("released", begun, release=str(release))
+        """Run the success hooks, then close the period: after a crash, they run again.
+
+        They do not run for a release that was made by hand before the period was begun.
+        """
+        made_by_hand = ran is None and begun.tries == 1
+        ending: Ending = "nothing" if made_by_hand else "released"
+        done = self._make_result(ending, begun, release=str(release))
         if ran:
             done = replace(done, counts=ran.counts, control=ran.control)
-        told = self._run_hooks(done, self.plan.schedule.hooks.success)
+        told = () if made_by_hand else self._run_hooks(done, self.plan.schedule.hooks.success)
         state = self.plan.state_file.read()
         missed = (
             self.plan.count_missed(state.finished.due_at, begun.due_at) if state.finished else 0

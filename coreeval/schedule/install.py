@@ -71,6 +71,11 @@ class ScheduleGroup:
         return {HOME_VARIABLE: str(expand_home(home).resolve())} if home else {}
 
     @property
+    def uses_database(self) -> bool:
+        """Return whether the command needs the address of a database, which no unit contains."""
+        return any(plan.uses_database for plan in self.plans)
+
+    @property
     def is_frequent(self) -> bool:
         """Return whether any schedule is due more often than `CHECK_EVERY`."""
         start = datetime(2024, 1, 1, tzinfo=UTC)
@@ -127,13 +132,14 @@ def make_workflow(looks: ScheduleGroup, root: Path) -> str:
     kept = [f"{home}/{part}" for home in in_shell for part in ("releases", "schedule/*.json")]
     configs = [_relative_path(plan.path, root) for plan in looks.plans]
     accepted = [word for digest in looks.accepted for word in ("--accepted", digest)]
+    extra = "[postgresql]" if looks.uses_database else ""
     return _fill_template(
         "workflow.yml",
         what=", ".join(plan.name for plan in looks.plans),
         unit=looks.unit_name,
         crons="\n".join(f'    - cron: "{line}"' for line in make_utc_lines(looks)),
         cached="\n".join(f"            {path}" for path in lost),
-        version=metadata.version("coreeval"),
+        package=f"coreeval{extra}=={metadata.version('coreeval')}",
         command=shlex.join(["coreeval", "schedule", "due", *accepted, *configs]),
         secrets=_format_secrets(looks.plans),
         kept=" ".join(kept),

@@ -39,6 +39,7 @@ from coreeval.errors import (
 from coreeval.schema import Value
 from coreeval.tools.env_file import address_of_hook, read_env_file, restore_environment
 from coreeval.tools.files import hold_lock, special_kind, write_json
+from coreeval.tools.stores.places import URL_VARIABLE
 from coreeval.tools.workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ class SchedulePlan:
 
     @property
     def secrets(self) -> set[str]:
-        """Return the variables that hold secrets: model keys and webhook addresses."""
+        """Return the variables that hold secrets: model keys and addresses with passwords."""
         models, judges = self.config.models, self.config.detect.judges
         asked = [*(models.for_role(role) for role in ROLES), *models.targets, *judges]
         keyed = [
@@ -265,7 +266,14 @@ class SchedulePlan:
             for each in asked
             if not (each.is_rule_based or each.is_plugin or each.is_on_this_machine)
         ]
-        return {model.key_variable for model in keyed} | self.schedule.webhook_variables
+        database = {URL_VARIABLE} if self.uses_database else set()
+        keys = {model.key_variable for model in keyed}
+        return keys | self.schedule.webhook_variables | database
+
+    @property
+    def uses_database(self) -> bool:
+        """Return whether runs are stored in PostgreSQL."""
+        return self.config.run.store == "postgresql"
 
     def load_gates(self) -> "Gates | None":
         """Return the gates that releases must pass; None if the schedule sets none.

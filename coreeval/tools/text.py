@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import dropwhile
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -231,26 +232,35 @@ def unescape_formula(cell: str) -> str:
 
 
 def iter_sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a sheet with the line number that each begins on.
+    """Yield the rows of a sheet with the line number that each begins on, from its header on.
 
     Raises:
         UsageError: the sheet cannot be read.
     """
     try:
         text = read_text(path, most_bytes=MOST_DATA_BYTES)
-        first = text.partition("\n")[0]
-        reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=max(_SEPARATORS, key=first.count), strict=True
-        )
-        line = 1
-        for cells in reader:
-            yield line, cells
-            line = reader.line_num + 1
+        lines = io.StringIO(text, newline=None)
+        header = next((line for line in lines if not is_preamble([line])), "")
+        rows = _number_rows(text, max(_SEPARATORS, key=header.count))
+        yield from dropwhile(lambda row: is_preamble(row[1]), rows)
     except UnicodeDecodeError:
         raise sheet_error(path, "it is not UTF-8", "save it as CSV UTF-8") from None
     except (OSError, csv.Error) as error:
         hint = "save it as CSV, in the format that CoreEval wrote"
         raise sheet_error(path, str(error), hint) from None
+
+
+def _number_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    line = 1
+    for cells in reader:
+        yield line, cells
+        line = reader.line_num + 1
+
+
+def is_preamble(cells: Sequence[str]) -> bool:
+    """Return whether a row is not yet the header: it is blank, or is Excel's `sep=;`."""
+    return "".join(cells).strip(f"{_SEPARATORS} \r\n").casefold() in ("", "sep=")
 
 
 def sheet_error(path: Path, problem: str, hint: str) -> UsageError:

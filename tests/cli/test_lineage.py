@@ -198,3 +198,14 @@ def test_a_diff_of_one_sample_and_of_the_same_thing(shell: Shell, two: tuple[Pat
     same = shell("diff", before, before, "--json").document
     assert (same["changed"], same["settings"], same["samples"]["kept"]) == ([], [], 2)
     assert shell("diff", before, shell.folder).code == 2
+
+
+def test_a_diff_refuses_a_release_that_was_altered(shell: Shell, two: tuple[Path, Path]) -> None:
+    before, after = two[0], shell.folder / "altered"
+    shutil.copytree(two[1], after)
+    card = after / "README.md"
+    card.write_text(card.read_text("utf-8") + "altered", "utf-8")
+    for sides in ((before, after), (after, before)):
+        said = shell("diff", *sides, "--json")
+        assert (said.code, said.error["kind"]) == (2, "release")
+        assert "the release has changed since it was made: README.md" in said.error["message"]

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,14 @@ def test_a_release_says_what_an_owner_signs_off(shell: Shell, finished: Path) ->
     assert told["counts"]["total"] == 5
     assert told["comparability"]["verdict"] == "cannot_tell"
     assert said.out.splitlines()[1].startswith("arms:    It is not yet clear whether")
+
+
+def test_a_release_says_that_the_run_has_no_report(shell: Shell, finished: Path) -> None:
+    run = shutil.copytree(finished, shell.folder / "run")
+    (run / "report.json").unlink()
+    said = shell("release", run, "--version", "1", "--out", "a")
+    assert said.code == 0
+    assert "the run has none" in said.out and "coreeval resume run" in said.out
 
 
 def test_verify_says_yes_or_what_is_wrong(shell: Shell, released: Path) -> None:

@@ -182,3 +182,22 @@ def test_install_asks_for_hooks_and_hands_on_what_was_accepted(
     (shell.folder / "publish.sh").chmod(0o755)
     assert shell("schedule", "due", "--accepted", digest, config).code == 0
     assert (shell.folder / "published").exists()
+
+
+@pytest.mark.parametrize(
+    ("way", "place"), [("cron", "~/.pgpass"), ("systemd", "environment.d"), ("github", "")]
+)
+def test_install_says_where_the_address_of_a_database_belongs(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, way: str, place: str
+) -> None:
+    monkeypatch.setenv("COREEVAL_STORE_URL", "postgresql://me:hidden@host/runs")
+    config = weekly(shell)
+    before = (shell.folder / config).read_text("utf-8")
+    for store in ("sqlite", "postgresql"):
+        settings = yaml.safe_load(before)
+        settings.setdefault("run", {})["store"] = store
+        shell.write(config, yaml.safe_dump(settings))
+        said = shell("schedule", "install", config, f"--{way}", "--print")
+        assert (said.code, "hidden" in said.out + said.err) == (0, False)
+        expected = store == "postgresql" and way != "github"
+        assert ("COREEVAL_STORE_URL" in said.err and place in said.err) == expected

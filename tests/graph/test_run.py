@@ -352,6 +352,20 @@ def test_files_that_are_gone_do_not_stop_a_resume(own: Path) -> None:
     assert resume(run).manifest.status == "complete"
 
 
+def test_results_that_are_gone_are_written_again_by_a_resume(own: Path) -> None:
+    run = own.parent / "run"
+    refresh(own, run_dir=run)
+    gone = (
+        *(run / "dataset").rglob("*.parquet"),
+        *(run / name for name in ("dataset/README.md", "report.json", "report.html")),
+    )
+    for path in gone:
+        before = path.read_bytes()
+        path.unlink()
+        assert resume(run).manifest.status == "complete"
+        assert path.exists() and (path.suffix == ".html" or path.read_bytes() == before), path
+
+
 def test_an_embedded_target_is_not_fitted_on_what_it_is_tested_on(own: Path) -> None:
     overrides = ["models.targets=[offline:classifier]", "dataset.train_split=test"]
     with pytest.raises(DatasetError, match="an embedded target would be trained on its test split"):

@@ -303,6 +303,35 @@ def test_a_result_that_cannot_be_written(rated: Made, out: Path, tmp_path: Path)
     assert "--out FILE" in error.value.hint
 
 
+@pytest.mark.parametrize("column", ["item", "text"])
+def test_a_sheet_of_which_one_column_was_sorted(rated: Made, out: Path, column: str) -> None:
+    fill(out)
+    sheet = out / SHEET_FOLDER / "rater-1.csv"
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = csv.reader(file)
+    place = header.index(column)
+    moved = [row[place] for row in rows]
+    rows[0][place] = "changed by a rater " if column == "text" else rows[0][place]
+    _write(sheet, [header, *rows])
+    score_sheets(rated.files.root, [out])
+    for row, cell in zip(rows, [*moved[1:], moved[0]], strict=True):
+        row[place] = cell
+    _write(sheet, [header, *rows])
+    with pytest.raises(UsageError, match="has the text of") as error:
+        score_sheets(rated.files.root, [out])
+    assert error.value.where == "rater-1.csv, line 2"
+    _write(
+        sheet,
+        [[cell for n, cell in enumerate(row) if header[n] != "text"] for row in [header, *rows]],
+    )
+    score_sheets(rated.files.root, [out])
+
+
+def _write(sheet: Path, rows: Sequence[Sequence[str]]) -> None:
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
 def test_a_folder_without_sheets(rated: Made, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     assert "no sheets were found" in refused(rated, tmp_path / "none").message

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,15 @@ from coreeval.releases.review.decisions import (
     NewFact,
     PersonMention,
     ReviewEntry,
+    Verdict,
 )
-from coreeval.releases.review.output import read_sheet, write_review_page, write_sheet
-from coreeval.releases.review.review import record_choices
+from coreeval.releases.review.output import (
+    read_sheet,
+    refuse_unrecorded,
+    write_review_page,
+    write_sheet,
+)
+from coreeval.releases.review.review import Choice, record_choices
 from coreeval.schema import Triple
 from tests.releases.kit import Made
 from tests.releases.people import sample_id
@@ -111,6 +118,89 @@ def test_other_separators_are_understood(people: Made, sheet: Path, separator: s
     with sheet.open("w", newline="") as file:
         csv.writer(file, delimiter=separator).writerows(rows)
     assert [choice.verdict for choice in read_sheet(sheet)] == ["approved", "rejected"]
+
+
+@pytest.mark.parametrize("before", ["sep=;\r\n", "\r\n", ",,,,\r\n", "sep=,\r\n\r\n"])
+def test_lines_before_the_header_are_skipped(people: Made, sheet: Path, before: str) -> None:
+    fill(sheet, "approve", "perhaps", change=lambda text: before + text)
+    with pytest.raises(UsageError, match="'perhaps' is not a decision") as error:
+        read_sheet(sheet)
+    assert error.value.where.endswith(f"line {3 + before.count(chr(10))}")
+
+
+def test_spaces_around_an_id_and_a_digest_in_upper_case_are_read(people: Made, sheet: Path) -> None:
+    fill(
+        sheet,
+        "reject",
+        "approve",
+        change=lambda text: text.replace(sample_id(0), f" {sample_id(0)} "),
+    )
+    fill(sheet, change=lambda t: re.sub("[0-9a-f]{64}", lambda found: found[0].upper(), t))
+    made = record_choices(people.files.root, read_sheet(sheet), by="Ada")
+    assert [each.sample for each in made.new] == [sample_id(0), sample_id(1)]
+    refuse_unrecorded(sheet, people.files.root, [])
+
+
+# -- what was decided since ----------------------------------------------------------------------
+
+
+def decide(made: Made, verdict: Verdict, by: str, at: str) -> None:
+    choice = Choice(sample=sample_id(0), verdict=verdict)
+    record_choices(made.files.root, [choice], by=by, now=lambda: datetime.fromisoformat(at))
+
+
+def import_sheet(made: Made, sheet: Path, by: str = "Ada") -> Verdict | None:
+    record_choices(made.files.root, read_sheet(sheet), by=by)
+    decision = load_review(made.files.root).samples[0].decision
+    return decision.verdict if decision else None
+
+
+@pytest.mark.parametrize("by", ["Ada", "Bob"])
+def test_a_sheet_that_is_imported_again_reverses_nothing(
+    people: Made, sheet: Path, by: str
+) -> None:
+    fill(sheet, "approve")
+    assert import_sheet(people, sheet) == "approved"
+    decide(people, "rejected", by, "2026-11-20T10:00:00+00:00")
+    fill(sheet, "approve", "approve")
+    with pytest.raises(UsageError) as error:
+        import_sheet(people, sheet)
+    assert f"{by} rejected '{sample_id(0)}' on 2026-11-20" in error.value.message
+    assert error.value.where.endswith("list.csv, line 2")
+    review = load_review(people.files.root)
+    assert (review.rejected, len(review.open)) == (frozenset({sample_id(0)}), 1)
+    named = Choice(sample=sample_id(0), verdict="approved")
+    record_choices(people.files.root, [*read_sheet(sheet), named], by="Ada")
+    assert load_review(people.files.root).rejected == frozenset()
+
+
+def test_a_sheet_from_before_a_decision_of_somebody_else_does_not_reverse_it(
+    people: Made, sheet: Path
+) -> None:
+    decide(people, "rejected", "Bob", "2026-11-20T10:00:00+00:00")
+    fill(sheet, "approve")
+    with pytest.raises(UsageError, match="Bob rejected"):
+        import_sheet(people, sheet)
+    fill(sheet, "reject")
+    assert import_sheet(people, sheet) == "rejected"
+
+
+def test_a_person_can_change_their_mind_in_the_sheet(people: Made, sheet: Path) -> None:
+    fill(sheet, "approve")
+    assert import_sheet(people, sheet) == "approved"
+    fill(sheet, "reject")
+    assert import_sheet(people, sheet) == "rejected"
+
+
+def test_a_decision_that_the_sheet_shows_can_be_changed_in_it(people: Made, sheet: Path) -> None:
+    decide(people, "approved", "Ada", "2026-11-19T10:00:00+00:00")
+    decide(people, "rejected", "Bob", "2026-11-20T10:00:00+00:00")
+    write_sheet(sheet, load_review(people.files.root).samples)
+    fill(sheet, "approve")
+    assert import_sheet(people, sheet) == "approved"
+    decide(people, "rejected", "Bob", "2026-11-21T10:00:00+00:00")
+    with pytest.raises(UsageError, match="Bob rejected"):
+        import_sheet(people, sheet)
 
 
 def test_no_cell_is_a_formula_and_ids_come_back_as_they_were(tmp_path: Path) -> None:

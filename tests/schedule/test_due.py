@@ -201,6 +201,31 @@ def test_a_release_that_does_not_keep_a_gate_waits_and_is_tried_again(office: Fa
     assert [news.outcome for news in office.told] == ["gate", "released"]
 
 
+def test_a_release_made_by_hand_is_gated_once(office: FakeSchedule) -> None:
+    office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
+    office.write()
+    (office.folder / "gates.yaml").write_text("gates: {acceptance: {min: 0.5}}")
+    (office.workspace.releases / "n" / "2026.47").mkdir(parents=True)
+    done = office.check_once()
+    assert (done.ending, done.exit_code, office.did) == ("nothing", 0, ["gate 2026.47"])
+    assert done.period and done.period.version == "2026.47" and done.next_due == MONDAY + WEEK
+    assert (office.check_once().ending, office.did, office.told) == ("nothing", [], [])
+
+
+def test_a_release_made_by_hand_that_fails_a_gate_waits(office: FakeSchedule) -> None:
+    office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
+    office.write()
+    (office.folder / "gates.yaml").write_text("gates: {acceptance: {min: 0.5}}")
+    (office.workspace.releases / "n" / "2026.47").mkdir(parents=True)
+    office.refused = GateNotMet("1 of 1 gates not met: acceptance: 0.2 is less than 0.5")
+    for _ in range(2):
+        held = office.check_once()
+        assert (held.ending, held.exit_code, office.did) == ("gate", 4, ["gate 2026.47"])
+    assert [news.outcome for news in office.told] == ["gate"]
+    office.refused = None
+    assert office.check_once().ending == "released"
+
+
 def test_a_release_made_by_hand_meanwhile_is_gated_before_it_is_told_of(
     office: FakeSchedule,
 ) -> None:

@@ -268,6 +268,13 @@ def test_the_workflow_is_yaml_that_names_what_it_needs(tmp_path: Path) -> None:
         name: f"${{{{ secrets.{name} }}}}"
         for name in ("ANTHROPIC_API_KEY", "HOOK_URL", "JUDGE_KEY", "OPENAI_API_KEY")
     }
+    assert '- run: pip install "coreeval==' in text
+    settings["run"] = {"store": "postgresql"}
+    office.config.write_text(yaml.safe_dump(settings))
+    with open_plan(office.config) as plan:
+        other = make_workflow(ScheduleGroup([plan]), tmp_path)
+    assert "COREEVAL_STORE_URL: ${{ secrets.COREEVAL_STORE_URL }}" in other
+    assert '- run: pip install "coreeval[postgresql]==' in other
     saved = steps["Keep the files of an unfinished run"]
     assert (saved["uses"], saved["if"]) == ("actions/cache/save@v5", "always()")
     assert saved["with"].items() <= steps["actions/cache/restore@v5"]["with"].items()

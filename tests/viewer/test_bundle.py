@@ -5,6 +5,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from httpx2 import AsyncClient
 
@@ -223,6 +225,17 @@ def test_the_bundle_of_a_release_is_refused_if_its_run_has_other_texts_now(tmp_p
         bundle.plan_bundle(place)
     with pytest.raises(UsageError, match=said):
         bundle.plan_bundle(place, hide_texts=True)
+
+
+def test_the_bundle_of_a_release_that_was_altered_blames_the_release(tmp_path: Path) -> None:
+    place = release(make_run(tmp_path, dataset=FREE))
+    [table] = (place / "samples").glob("*.parquet")
+    rows = pq.read_table(table)
+    column = rows.schema.get_field_index("updated_sha256")
+    forged = pa.array(["0" * 64] * len(rows), rows.schema.field(column).type)
+    pq.write_table(rows.set_column(column, rows.schema.field(column), forged), table)
+    with pytest.raises(ReleaseError, match="the release has changed since it was made"):
+        bundle.plan_bundle(place)
 
 
 def test_texts_that_a_release_leaves_out_are_shown_in_no_bundle(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ class SheetRow:
     cells: Mapping[str, str]
     """The text under each criterion; empty if there is no rating."""
     note: str = ""
+    text: str = ""
+    """The text in the row; empty if its column was removed."""
 
 
 class RatingProblem(Value):

@@ -4,8 +4,9 @@ In a workbook, ratings are chosen from lists, and the second page is the guideli
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 from zipfile import ZipFile
@@ -17,6 +18,7 @@ from coreeval.evaluation.annotation.criteria import (
     STUDIES,
     Criterion,
     CriterionForm,
+    RatedText,
     StudyDesign,
 )
 from coreeval.evaluation.annotation.rating_study import NewsExcerpt, StudyItem
@@ -28,6 +30,7 @@ from coreeval.tools.extras import require_extra
 from coreeval.tools.text import (
     find_columns,
     format_sheet,
+    is_preamble,
     iter_sheet_rows,
     join_fields,
     sheet_error,
@@ -74,17 +77,22 @@ def make_sheet_item(drawn: StudyItem) -> SheetItem:
     candidate = drawn.candidate
     texts = candidate.texts[drawn.arm]
     kind = find_kind(texts, candidate.label)
-    shown = kind.display.rated(texts, candidate.label)
+    shown = _shown_fields(RatedText(texts, candidate.label))
     gold = kind.gold(texts, candidate.label) if STUDIES[kind.name].gold_title else ""
     return SheetItem(
         item=drawn.item,
-        fields={name: _join_lines(text) for name, text in shown.items()},
+        fields=shown,
         question=candidate.question,
         label=_join_lines(gold),
         meaning=candidate.meaning if gold == candidate.label else "",
         evidence=candidate.evidence,
         options=tuple(option_fields(list(shown))),
     )
+
+
+def _shown_fields(rated: RatedText) -> dict[str, str]:
+    shown = find_kind(*rated).display.rated(*rated)
+    return {name: _join_lines(text) for name, text in shown.items()}
 
 
 def _join_lines(text: str) -> str:
@@ -121,7 +129,7 @@ def read_sheets(
 ) -> Iterator[SheetRow]:
     """Yield the rows of filled-in sheets.
 
-    Columns other than `item`, `rater`, the criteria and `note` may be missing.
+    Columns other than `item`, `rater` and the criteria may be missing.
 
     Raises:
         UsageError: a file is not a sheet.
@@ -149,12 +157,13 @@ def _read_rows(
     _, header = next(rows, (1, []))
     places = find_columns(path, header, ("item", "rater", *criteria))
     names = [name.strip().casefold() for name in header]
-    places |= {"note": names.index("note")} if "note" in names else {}
+    places |= {name: names.index(name) for name in ("note", "text") if name in names}
     for line, cells in rows:
         said = {
             name: unescape_formula(cells[place]) if place < len(cells) else ""
             for name, place in places.items()
         }
+        text = said.pop("text", "")
         if any(value.strip() for value in said.values()):
             yield SheetRow(
                 where=f"{path.name}, line {line}",
@@ -162,7 +171,32 @@ def _read_rows(
                 rater=said["rater"].strip(),
                 cells={name: said[name] for name in criteria},
                 note=said.get("note", "").strip(),
+                text=text,
             )
+
+
+def refuse_shifted_rows(rows: Iterable[SheetRow], texts: Mapping[str, RatedText]) -> None:
+    """Refuse sheets of which only some columns were sorted, so that ratings are of other texts.
+
+    A text that a spreadsheet or a rater has changed is accepted, unless it is another item's.
+
+    Raises:
+        UsageError: a row has the text of another item.
+    """
+    shown = {item: _join_words(join_fields(_shown_fields(text))) for item, text in texts.items()}
+    others = {text: item for item, text in shown.items()}
+    for row in rows:
+        text = _join_words(row.text)
+        if row.item in shown and text != shown[row.item] and text in others:
+            raise UsageError(
+                f"the row of {row.item!r} has the text of {others[text]!r}",
+                where=row.where,
+                hint="only some columns were sorted or moved: undo that, or rate a new sheet",
+            )
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _read_csv(path: Path) -> Iterator[NumberedRow]:
@@ -337,7 +371,8 @@ def read_workbook_rows(path: Path) -> Iterator[NumberedRow]:
         with path.open("rb") as file:  # openpyxl does not close a file that it cannot read
             _refuse_bomb(path, file)
             book = load_workbook(file, read_only=True, data_only=True)
-            yield from _limit_rows(path, _rows(path, book))
+            rows = _limit_rows(path, _rows(path, book))
+            yield from dropwhile(lambda row: is_preamble(row[1]), rows)
     except CoreEvalError:
         raise
     except Exception as error:  # noqa: BLE001 - openpyxl raises whatever an odd part leads it to

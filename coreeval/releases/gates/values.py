@@ -265,8 +265,8 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
 
 
 COMPARE_HINT = (
-    "write the report again (for a run with targets: coreeval evaluate RUN), then release the run "
-    "again"
+    "write the report again (coreeval resume RUN if it is missing; otherwise, for a run with "
+    "targets, coreeval evaluate RUN), then release the run again"
 )
 _NOT_COMPARED = MissingValue(
     "the report does not say whether the arms are comparable", COMPARE_HINT

@@ -75,7 +75,9 @@ SHEET_COLUMNS = (
     "decided_by", "decided_at", "tags", "notes", "text_sha256",
 )  # fmt: skip
 _READ_COLUMNS = ("id", "decision", "note", "text_sha256")
-"""Columns that are read back; the others may be changed or removed."""
+"""Columns that are read back; the others may be removed."""
+_SHOWN_COLUMN = "decided_at"
+"""Read if it is there: says which decision the person saw."""
 _VERDICT_WORDS: dict[str, Verdict] = {
     "approve": "approved",
     "approved": "approved",
@@ -129,8 +131,8 @@ def refuse_unrecorded(path: Path, run: Path, sheet: Iterable[Choice]) -> None:
         return
     log = open_log(read_manifest(RunFiles(run).manifest))
     recorded: list[Decision | Choice] = [*log.every(), *sheet]
-    verdicts = {(each.sample, each.digest, each.verdict) for each in recorded}
-    notes = {(each.sample, each.digest, each.note) for each in recorded}
+    verdicts = {(each.sample.strip(), each.digest, each.verdict) for each in recorded}
+    notes = {(each.sample.strip(), each.digest, each.note) for each in recorded}
     try:
         rows = list(_iter_rows(path))
     except UsageError as error:
@@ -140,7 +142,7 @@ def refuse_unrecorded(path: Path, run: Path, sheet: Iterable[Choice]) -> None:
             hint="choose another file for the list",
         ) from None
     for where, said in rows:
-        about, decision = (said["id"], said["text_sha256"].strip()), _find_decision(said)
+        about, decision = (said["id"].strip(), _find_digest(said)), _find_decision(said)
         verdict = _VERDICT_WORDS.get(decision)
         if (decision and (*about, verdict) not in verdicts) or (
             said["note"].strip() and (*about, said["note"]) not in notes
@@ -172,6 +174,8 @@ def _iter_rows(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     rows = iter_sheet_rows(path)
     _, header = next(rows, (1, []))
     places = find_columns(path, header, _READ_COLUMNS)
+    if _SHOWN_COLUMN in header:
+        places[_SHOWN_COLUMN] = header.index(_SHOWN_COLUMN)
     for line, cells in rows:
         where = f"{path}, line {line}"
         if any(cells) and len(cells) <= max(places.values()):
@@ -180,6 +184,10 @@ def _iter_rows(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
             )
         if any(cells):
             yield where, {name: unescape_formula(cells[place]) for name, place in places.items()}
+
+
+def _find_digest(said: Mapping[str, str]) -> str:
+    return said["text_sha256"].strip().casefold()
 
 
 def _find_decision(said: Mapping[str, str]) -> str:
@@ -200,6 +208,7 @@ def _read_choice(where: str, said: Mapping[str, str]) -> Choice | None:
         sample=said["id"],
         verdict=_VERDICT_WORDS[decision],
         note=said["note"],
-        digest=said["text_sha256"].strip(),
+        digest=_find_digest(said),
         where=where,
+        shown=said.get(_SHOWN_COLUMN, "").strip(),
     )

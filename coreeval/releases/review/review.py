@@ -5,7 +5,7 @@ from it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coreeval.errors import ReviewOpen, RunCorrupt, RunStateError, UsageError, suggest_name
@@ -166,6 +166,9 @@ class Choice:
     """sha256 of the text that the person saw; empty for the text in the run."""
     where: str = ""
     """Position of the decision in a file."""
+    shown: str | None = None
+    """For a row of a sheet, the time of the decision that the sheet shows, empty if it shows none;
+    None if the person decides now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,20 +192,23 @@ def record_choices(
         now: The clock that dates the decisions.
 
     Raises:
-        UsageError: `by` is empty, or a choice is not about a text of the run.
+        UsageError: `by` is empty, a choice is not about a text of the run, or a row of a sheet
+            would reverse a decision that the sheet does not show.
         RunStateError: there is no run.
     """
     if not by.strip():
         raise UsageError("a decision needs a name", where="--by", hint="add your name: --by NAME")
-    _refuse_contradictions(choices)
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
     log, texts = open_log(manifest), _text_digests(files)
+    choices = [_without_spaces(choice, texts) for choice in choices]
+    _refuse_contradictions(choices)
     for choice in choices:
         _check_choice(choice, texts, run)
-    known, at = log.in_force(), now().isoformat(timespec="seconds")
-    decisions = (
-        Decision(
+    every, at = log.every(), now().isoformat(timespec="seconds")
+    known = {decision.about: decision for decision in every}
+    made = {
+        choice.sample: Decision(
             sample=choice.sample,
             digest=texts[choice.sample],
             verdict=choice.verdict,
@@ -211,9 +217,10 @@ def record_choices(
             note=choice.note,
             run=manifest.run,
         )
-        for choice in {choice.sample: choice for choice in choices}.values()
-    )
-    new = tuple(each for each in decisions if not _is_in_force(known.get(each.about), each))
+        for choice in choices
+    }
+    _refuse_reversals(choices, made, every, known)
+    new = tuple(each for each in made.values() if not _is_in_force(known.get(each.about), each))
     if new:
         log.append(new)
     return ChoiceResult(new=new, unchanged=len(choices) - len(new))
@@ -224,11 +231,54 @@ def _is_in_force(known: Decision | None, again: Decision) -> bool:
     return known is not None and known.verdict == again.verdict and again.note in ("", known.note)
 
 
+def _refuse_reversals(
+    choices: Collection[Choice],
+    made: Mapping[str, Decision],
+    every: Iterable[Decision],
+    known: Mapping[DecisionKey, Decision],
+) -> None:
+    """Refuse rows of a sheet that would reverse decisions made after the sheet was filled in.
+
+    A row may reverse the decision that it shows, and a person may change their mind in the sheet;
+    but a verdict that was recorded before and then reversed is an old row, not a new decision.
+    """
+    recorded = {(each.about, each.verdict) for each in every}
+    named = {choice.sample for choice in choices if choice.shown is None}
+    stale: list[tuple[Choice, Decision]] = []
+    for choice in choices:
+        again = made[choice.sample]
+        before = known.get(again.about)
+        if before is None or before.verdict == again.verdict:
+            continue
+        if choice.sample in named or choice.shown == before.at:
+            continue
+        if before.by != again.by or (again.about, again.verdict) in recorded:
+            stale.append((choice, before))
+    if stale:
+        choice, before = stale[0]
+        others = f" (and {len(stale) - 1} more such rows)" if stale[1:] else ""
+        raise UsageError(
+            f"{before.by} {before.verdict} {choice.sample!r} on {before.at[:10]}, which this sheet "
+            f"does not show{others}",
+            where=choice.where,
+            hint="clear the decision in the row; to change it after all, pass --approve ID or "
+            "--reject ID",
+        )
+
+
 def _text_digests(files: RunFiles) -> Mapping[str, str]:
     """Return the digest of each new text of a run, by sample id."""
     with RunStore.open(files.require_store(), now=utc_now) as store:
         found = ((ended.sample.id, find_published_text(ended)) for ended in store.sample_results())
         return {sample: text.digest for sample, text in found if text}
+
+
+def _without_spaces(choice: Choice, texts: Mapping[str, str]) -> Choice:
+    """Return a choice without the spaces that a spreadsheet or a person put around its id."""
+    bare = choice.sample.strip()
+    if choice.sample in texts or bare not in texts:
+        return choice
+    return replace(choice, sample=bare)
 
 
 def _refuse_contradictions(choices: Iterable[Choice]) -> None:

@@ -360,8 +360,9 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
 
     If this changes the results, the result files are deleted and the run becomes an interrupted
     one. Damaged files are reported, and the others are still searched; if a store is damaged, only
-    result files with a name are deleted, because the others cannot be made again. If the manifest
-    is damaged, the run becomes an interrupted one when this is repeated with a restored manifest.
+    result files with a name are deleted, because the others cannot be made again before this is
+    repeated with a restored store. If the manifest is damaged, the run becomes an interrupted one
+    when this is repeated with a restored manifest.
 
     In a copy of a run in PostgreSQL, whose store only the original may change, only result files
     with a name are deleted, too, and the store is reported if it has the name.
@@ -376,6 +377,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
     named, copies = _find_in_stores(files, finder, damaged)
     naming, unread = _find_in_results(files, finder)
     affected = bool(naming) or any(each.unfinished for each in named.values())
+    affected = affected or (files in named and _was_damaged(files.store, manifest))
     reopened = affected or (files in named and _has_no_stage(files.store))
     gone = naming if damaged or copies else list_results(files) if affected else []
     if reopened and not dry and manifest and manifest.status == "complete":
@@ -489,6 +491,18 @@ def _report_manifest(path: Path, error: Exception) -> TextMatches:
         action="reported",
         to_do=f"{said}; restore it from a backup, then run this command again, or delete the run",
     )
+
+
+def _was_damaged(store: Path, manifest: Manifest | None) -> bool:
+    """Return whether the store was damaged when a takedown deleted results of the run.
+
+    The run has been an interrupted one since, but the restored store says that its report exists.
+    """
+    if manifest is None or manifest.status != "interrupted":
+        return False
+    with open_database(store, dry=True) as database:
+        query = "SELECT 1 FROM stages WHERE name = 'report'"
+        return database.execute(query).fetchone() is not None
 
 
 def _has_no_stage(store: Path) -> bool:

@@ -98,6 +98,18 @@ def test_xlsx_there_and_back(tmp_path: Path) -> None:
     assert said(list(read_sheets([path]))) == EXPECTED
 
 
+def test_a_blank_row_above_the_header_of_a_workbook_is_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "rater-1.xlsx"
+    write_sheet_xlsx(path, ITEMS, study="abc123", rater="rater-1")
+    fill_xlsx(path)
+    book = load_workbook(path)
+    book["ratings"].insert_rows(1)
+    book.save(path)
+    rows = list(read_sheets([path]))
+    assert said(rows) == EXPECTED
+    assert rows[0].where == "rater-1.xlsx, line 3"
+
+
 def test_a_workbook_offers_the_values_and_holds_the_guideline(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     write_sheet_xlsx(path, ITEMS, study="abc123", rater="rater-1")

@@ -191,6 +191,24 @@ def test_results_are_searched_in_a_run_with_a_damaged_store_too(tmp_path: Path) 
     assert read_manifest(files.manifest).status == "interrupted"
 
 
+def test_results_that_a_damaged_store_lost_are_made_again(tmp_path: Path) -> None:
+    files = make_run(tmp_path).files
+    change(
+        files.store, ("INSERT INTO stages (name, ended_at, detail) VALUES ('report', '', '{}')", ())
+    )
+    assert list(erase_from_run(files, FINDER, dry=False)) == []
+    whole = files.store.read_bytes()
+    files.store.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    files.report_json.write_text('"Zoe Quux"')
+    list(erase_from_run(files, FINDER, dry=False))
+    files.store.write_bytes(whole)
+    for dry in (True, False):
+        (found,) = erase_from_run(files, FINDER, dry=dry)
+        assert (found.kind, "coreeval resume" in found.to_do) == ("results of the run", True)
+    assert rows(files.store, "SELECT * FROM stages") == []
+    assert list(erase_from_run(files, FINDER, dry=False)) == []
+
+
 def test_a_damaged_manifest_does_not_protect_the_names_in_the_store(tmp_path: Path) -> None:
     """The results are deleted; the run is interrupted once the manifest is there again."""
     files = make_run(tmp_path).files
