@@ -326,7 +326,11 @@ class BatchSender:
         endpoint, waited_s = known.endpoint, 0.0
         try:
             found = await endpoint.find(
-                batch.id, wanted.keys(), since=batch.asked, total=batch.total
+                batch.id,
+                wanted.keys(),
+                since=batch.asked,
+                total=batch.total,
+                known=self._batches.provider_ids(batch.endpoint),
             )
             if found is None and endpoint.absent_after_s:
                 waited_s = await self._waited_s(batch, batch.asked, known)

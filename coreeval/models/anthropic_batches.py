@@ -21,7 +21,6 @@ from pydantic import BaseModel
 from coreeval.config import ModelConfig
 from coreeval.models.anthropic import endpoint_url, read_answer, to_failure
 from coreeval.models.batch_http import (
-    CLOCK_SLACK,
     TRANSFER_S,
     BatchHttpClient,
     BatchWire,
@@ -32,6 +31,7 @@ from coreeval.models.batch_http import (
     parse_time,
 )
 from coreeval.models.batch_results import Outcome, unknown_result
+from coreeval.models.batch_search import find_by_results
 from coreeval.models.batches import (
     MOST_BATCH_BYTES,
     MOST_BATCH_REQUESTS,
@@ -165,36 +165,12 @@ class AnthropicBatches:
         *,
         since: datetime,
         total: int | None = None,
+        known: Collection[str] = (),
     ) -> BatchState | None:
-        """Return the batch whose results are of our requests; see `BatchEndpoint.find`.
-
-        A batch that is still running is recognised only by its size, which other batches may share.
-
-        Raises:
-            CallFailure: the request failed; or a batch of the same size has not ended yet, and no
-                other one is ours (`transient`).
-        """
-        ours, open_one = set(requests), ""
-        size = len(ours) if total is None else total
-        async for batch in self._wire.list_back_to(since, self._list_batches, "batches"):
-            if batch.total != size or (batch.made_at and batch.made_at < since - CLOCK_SLACK):
-                continue
-            if batch.processing_status != "ended":
-                open_one = batch.id
-            elif await self._holds(batch, ours):
-                return self._to_state(batch)
-        if open_one:
-            told = f"it may be batch {open_one}, whose results will show this once it has ended"
-            raise CallFailure("transient", told)
-        return None
-
-    async def _holds(self, batch: _Batch, ours: set[str]) -> bool:
-        """Return whether a batch has a result for one of these requests."""
-        async with aclosing(self.read_answers(self._to_state(batch))) as answers:
-            async for answer in answers:
-                if answer.custom_id in ours:
-                    return True
-        return False
+        """Return the batch whose results are of our requests; see `BatchEndpoint.find`."""
+        listed = self._wire.list_back_to(since, self._list_batches, "batches")
+        made = [self._to_state(batch) async for batch in listed]
+        return await find_by_results(self, made, requests, since=since, total=total, known=known)
 
     async def _list_batches(self, after: str | None) -> tuple[Sequence[_Batch], bool]:
         told = await self._wire.call(

@@ -85,6 +85,7 @@ class BatchFolder:
         *,
         since: datetime,
         total: int | None = None,
+        known: Collection[str] = (),
     ) -> BatchState | None:
         """Return the batch with our id, if its file exists.
 

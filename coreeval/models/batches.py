@@ -138,6 +138,7 @@ class BatchEndpoint(Protocol):
         *,
         since: datetime,
         total: int | None = None,
+        known: Collection[str] = (),
     ) -> BatchState | None:
         """Return the batch that an unconfirmed `create` made; None if it made none.
 
@@ -149,6 +150,7 @@ class BatchEndpoint(Protocol):
             requests: The custom ids given to it.
             since: When it was called, by the provider's clock (`read_clock`).
             total: The original number of requests, if some are no longer known.
+            known: Provider ids of recorded batches, which are not it.
 
         Raises:
             CallFailure: the request failed, or the batch cannot be identified yet.

@@ -30,6 +30,7 @@ from coreeval.models.batch_http import (
     parse_time,
 )
 from coreeval.models.batch_results import Outcome, unknown_result
+from coreeval.models.batch_search import find_by_results
 from coreeval.models.batches import (
     MOST_BATCH_BYTES,
     MOST_BATCH_REQUESTS,
@@ -218,36 +219,44 @@ class OpenAIBatches:
         *,
         since: datetime,
         total: int | None = None,
+        known: Collection[str] = (),
     ) -> BatchState | None:
-        """Return the batch with our id or from our file; see `BatchEndpoint.find`."""
-        files = {
-            one.id
-            async for one in self._wire.list_back_to(since, self._list_files, "files")
-            if one.filename == _file_name(batch_id)
-        }
+        """Return the batch with our id or from our file; see `BatchEndpoint.find`.
+
+        If the endpoint lists no files, a batch without metadata is recognised by its results.
+        """
+        files = await self._find_files(_file_name(batch_id), since)
+        unnamed = list[BatchState]()
         async for batch in self._wire.list_back_to(since, self._list_batches, "batches"):
             metadata = batch.metadata if isinstance(batch.metadata, dict) else {}
-            if metadata.get(_OUR_ID) == batch_id or batch.input_file_id in files:
+            if metadata.get(_OUR_ID) == batch_id or batch.input_file_id in (files or ()):
                 return self._to_state(batch)
-        for file_id in files:
+            if files is None and not metadata:
+                unnamed.append(self._to_state(batch))
+        for file_id in files or ():
             await self._delete(file_id)
-        return None
+        return await find_by_results(self, unnamed, requests, since=since, total=total, known=known)
+
+    async def _find_files(self, name: str, since: datetime) -> set[str] | None:
+        """Return the ids of the files with a name; None if the endpoint lists no files."""
+        listed = self._wire.list_back_to(since, self._list_files, "files")
+        try:
+            return {one.id async for one in listed if one.filename == name}
+        except CallFailure as failure:
+            if has_status(failure, *NO_PATH):
+                return None
+            raise
 
     async def _list_files(self, after: str | None) -> tuple[Sequence[_File], bool]:
-        try:
-            told = await self._wire.call(
-                self._client.files.with_raw_response.list(
-                    after=after or openai.omit,
-                    limit=1000,
-                    order="desc",
-                    purpose="batch",
-                    timeout=self._timeout,
-                )
+        told = await self._wire.call(
+            self._client.files.with_raw_response.list(
+                after=after or openai.omit,
+                limit=1000,
+                order="desc",
+                purpose="batch",
+                timeout=self._timeout,
             )
-        except CallFailure as failure:
-            if has_status(failure, *NO_PATH):  # it lists none, and batches tell their metadata
-                return [], False
-            raise
+        )
         page = self._wire.parse(_FileList, told.content)
         return page.data, page.has_more is not False
 

@@ -5,14 +5,16 @@ settings (openai, azure_openai, ollama). All packages are called in a thread tha
 a timeout, since some have none.
 """
 
+import hashlib
 import json
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.errors import ConfigError, ModelUnusable
+from coreeval.tools.endpoints import embedding_address
 from coreeval.tools.env_file import hide_secrets
 from coreeval.tools.extras import require_extra
 from coreeval.tools.http import MOST_BODY_BYTES, BodyTooLong, BoundedClient
@@ -92,6 +94,30 @@ class LangChainEmbeddings:
             hint="check the provider, then run the same command again; existing embeddings are "
             "kept",
         )
+
+
+def find_source(name: str, env: Mapping[str, str]) -> str:
+    """Return where a provider's vectors come from if its name does not say it.
+
+    Args:
+        name: `provider:name`, or `huggingface:FOLDER`.
+        env: The variables, which may set the provider's address.
+
+    Returns:
+        The address, or a digest of the names, sizes and times of the folder's files; "" for a
+        provider at its usual address.
+    """
+    provider, _, model = name.partition(":")
+    folder = Path(model.strip())
+    if provider.strip().lower() != "huggingface" or not folder.is_dir():
+        stated = embedding_address(name, env)
+        return stated[1].rstrip("/") if stated else ""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        about = path.stat()
+        told = f"{path.relative_to(folder)}\0{about.st_size}\0{about.st_mtime_ns}\0"
+        digest.update(told.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _refuse_own_code(name: str) -> None:

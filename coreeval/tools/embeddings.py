@@ -7,6 +7,7 @@
 import base64
 import binascii
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -119,10 +120,12 @@ class EmbeddingCache:
     Args:
         embeds: The embedder; its name is part of each key.
         cache: The cache of the vectors.
+        source: Where its vectors come from if the name does not say it; part of each key.
     """
 
-    def __init__(self, embeds: Embedder, cache: JsonCache) -> None:
+    def __init__(self, embeds: Embedder, cache: JsonCache, source: str = "") -> None:
         self.name = embeds.name
+        self._model = f"{embeds.name}\0{source}"
         self._embeds = embeds
         self._cache = cache
         self._size: int | None = None
@@ -178,10 +181,10 @@ class EmbeddingCache:
 
     @property
     def _size_key(self) -> str:
-        return hashlib.sha256(f"size of {self.name}".encode()).hexdigest()
+        return hashlib.sha256(f"size of {self._model}".encode()).hexdigest()
 
     def _key(self, text: str) -> str:
-        return hashlib.sha256(f"{self.name}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(f"{self._model}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _decode_vector(value: object) -> Vectors | None:
@@ -227,10 +230,17 @@ def open_embeddings(name: str) -> CheckedEmbedder:
 
 @contextmanager
 def open_cached_embeddings(name: str, workspace: Workspace) -> Iterator[Embedder]:
-    """Open embeddings by name with a workspace's cache; see `open_embeddings`."""
-    embeds = open_embeddings(name)
+    """Open embeddings by name with a workspace's cache; see `open_embeddings`.
+
+    Vectors of the same name from another endpoint or folder of weights are not reused.
+    """
+    embeds, source = open_embeddings(name), ""
+    if name.partition(":")[0] != MINILM:  # whose name has the digest of its weights
+        from coreeval.tools.embedding_providers import find_source
+
+        source = find_source(name, os.environ)
     with JsonCache(workspace.cache / "embeddings") as cache:
-        yield EmbeddingCache(embeds, cache)
+        yield EmbeddingCache(embeds, cache, source)
 
 
 def _find_weights(name: str) -> Path:

@@ -166,12 +166,27 @@ def embedding_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterato
         return
     provider = name.partition(":")[0].strip().lower()
     usual = f"{provider.upper()}_API_KEY", (), f"langchain:{provider}"
-    key, variables, origin = _EMBEDDINGS.get(provider, usual)
-    stated = next((variable for variable in variables if env and _is_set(variable, env)), None)
-    if env and stated:
-        origin = _origin_in(stated, env[stated].strip())
+    key, _, origin = _EMBEDDINGS.get(provider, usual)
+    if stated := embedding_address(name, env or {}):
+        origin = _origin_in(*stated)
     if not is_loopback(origin):
         yield EndpointPair(key if _is_set(key, env) else TEXTS, origin)
+
+
+def embedding_address(name: str, env: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the variable that sets the address of embeddings, and the address.
+
+    Args:
+        name: `provider:name`.
+        env: The variables.
+
+    Returns:
+        None if the provider is at its usual address.
+    """
+    provider = name.partition(":")[0].strip().lower()
+    _, variables, _ = _EMBEDDINGS.get(provider, ("", (), ""))
+    stated = next((variable for variable in variables if _is_set(variable, env)), None)
+    return (stated, env[stated].strip()) if stated else None
 
 
 def _origin_in(variable: str, address: str) -> str:

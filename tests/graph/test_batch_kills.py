@@ -12,15 +12,20 @@ import pytest
 from coreeval import cli
 from coreeval.graph import batch_collector
 from coreeval.graph.batch_sender import BatchSender
+from coreeval.graph.execute import RunHooks
+from coreeval.graph.run import refresh
 from coreeval.models.batch_dispatch import BatchDispatcher
 from coreeval.runs.status import read_status
 from coreeval.tools.stores.call_batches import CallBatches
 from tests.graph.kit import Lab, Undisturbed, ended
 from tests.support import worker
+from tests.support.batch_records import Batch, Item
 from tests.support.batch_server import ignore_creation
 
 FEW = 3
 PRICE = {"input": 2.0, "output": 8.0, "batch_input": 1.0, "batch_output": 4.0}
+BEFORE_EQUAL_SIZES = 5
+"""The batch whose successor has its size."""
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
 DEATHS = {
     "creation at OpenAI": ("openai", "after:begin:1", "server:1", "before:_note_sent:1"),
@@ -57,6 +62,37 @@ def test_killed_again_and_again(lab: Lab, undisturbed: Undisturbed, deaths: Sequ
     assert lab.manifest.status == "complete"
     assert lab.results() == {name: undisturbed.results[name] for name in lab.results()}
     assert len(lab.results()) == FEW
+
+
+def test_a_batch_of_unknown_creation_is_not_taken_for_an_earlier_one(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next batch repeats a question that failed in the last one, and is of the same size."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    url = lab.server.anthropic_url
+    model = {"model": "anthropic:scripted", "base_url": url, "price": PRICE}
+    model["structured"] = "function_calling"
+    run = {"concurrency": 4, "batch": {"live_below": 0}, "budget_usd": 50.0}
+    lab.write(models={"default": model}, run=run)
+    process, failed = lab.server._process, list[Item]()
+
+    async def fail_once(batch: Batch, item: Item) -> None:
+        if failed or len(lab.server.batches) < BEFORE_EQUAL_SIZES:
+            await process(batch, item)
+            return
+        failed.append(item)
+        error = {"type": "overloaded_error", "message": "Overloaded"}
+        item.status, item.said = 529, {"type": "error", "error": error}
+        lab.server.faults.die_after_create = 1
+
+    monkeypatch.setattr(lab.server, "_process", fail_once)
+    lab.server.seconds = 0.4
+    hooks = RunHooks(waits=True, first_look_s=0.05)
+    end = refresh(lab.config, limit=FEW, run_dir=lab.files.root, around=hooks)
+    sizes = [len(each.items) for each in lab.server.batches.values()]
+    assert failed and sizes[BEFORE_EQUAL_SIZES - 1] == sizes[BEFORE_EQUAL_SIZES]
+    assert end.manifest.status == "complete"
+    assert_paid_once(lab)
 
 
 def assert_paid_once(lab: Lab) -> None:

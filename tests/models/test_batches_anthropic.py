@@ -109,6 +109,40 @@ async def test_a_batch_of_another_size_is_not_it(server: BatchServer) -> None:
     assert await batches.find("b-1", ids_of(asked), since=just_now()) is None
 
 
+async def test_an_earlier_batch_with_some_of_the_questions_is_not_it(server: BatchServer) -> None:
+    batches = open_batches(server, "anthropic")
+    await run(batches, requests_of(server, "anthropic", 1, 2, 3))
+    server.faults.die_after_create = 1
+    requests = requests_of(server, "anthropic", 3, 4, 5)  # 3 failed in the earlier one
+    with pytest.raises(CallFailure):
+        await batches.create("b-1", requests)
+    made = list(server.batches)[-1]
+    with pytest.raises(CallFailure, match=f"may be batch {made}"):
+        await batches.find("b-1", ids_of(requests), since=just_now())
+    await batches.look(made)
+    found = await batches.find("b-1", ids_of(requests), since=just_now())
+    assert found is not None and found.provider_id == made
+
+
+@pytest.mark.parametrize("looks", [0, 3])
+async def test_a_batch_that_is_recorded_is_not_it(server: BatchServer, looks: int) -> None:
+    batches, requests = open_batches(server, "anthropic"), requests_of(server, "anthropic", 1, 2)
+    state = await run(batches, requests, looks)
+    known = {state.provider_id}
+    assert await batches.find("b-2", ids_of(requests), since=just_now(), known=known) is None
+
+
+@pytest.mark.parametrize(("asked", "total", "is_it"), [((1,), 2, True), ((1, 3), 2, False)])
+async def test_requests_that_are_no_longer_known_do_not_hide_a_batch(
+    server: BatchServer, asked: tuple[int, ...], total: int, is_it: bool
+) -> None:
+    batches = open_batches(server, "anthropic")
+    await run(batches, requests_of(server, "anthropic", 1, 2))
+    ids = ids_of(requests_of(server, "anthropic", *asked))
+    found = await batches.find("b-1", ids, since=just_now(), total=total)
+    assert (found is not None) == is_it
+
+
 async def test_strange_results_do_not_hide_a_batch(server: BatchServer) -> None:
     server.faults.unknown_ids = True
     batches, requests = open_batches(server, "anthropic"), requests_of(server, "anthropic", 1, 2)

@@ -109,6 +109,34 @@ async def test_it_is_found_by_metadata_or_by_its_file(
     assert found.phase == "running" and len(server.files) == 2
 
 
+async def test_without_metadata_and_a_list_of_files_it_is_found_by_its_results(
+    server: BatchServer,
+) -> None:
+    server.faults.no_metadata = server.faults.no_file_list = True
+    batches, requests = open_batches(server, "openai"), requests_of(server, "openai", 1, 2)
+    await run(batches, requests_of(server, "openai", 2, 3))
+    assert await batches.find("b-1", ids_of(requests), since=just_now()) is None
+    server.faults.die_after_create = 1
+    with pytest.raises(CallFailure):
+        await batches.create("b-1", requests)
+    made = list(server.batches)[-1]
+    with pytest.raises(CallFailure, match=f"may be batch {made}") as caught:
+        await batches.find("b-1", ids_of(requests), since=just_now())
+    assert (caught.value.kind, caught.value.billed) == ("transient", False)
+    await batches.look(made)
+    found = await batches.find("b-1", ids_of(requests), since=just_now())
+    assert found is not None and found.provider_id == made
+
+
+async def test_without_a_list_of_files_the_metadata_are_enough(server: BatchServer) -> None:
+    server.faults.no_file_list = True
+    batches, requests = open_batches(server, "openai"), requests_of(server, "openai", 1, 2)
+    state = await batches.create("b-1", requests)
+    found = await batches.find("b-1", ids_of(requests), since=just_now())
+    assert found is not None and found.provider_id == state.provider_id
+    assert await batches.find("b-2", ids_of(requests), since=just_now()) is None
+
+
 # -- validation -----------------------------------------------------------------------------------
 
 

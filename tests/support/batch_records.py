@@ -71,6 +71,8 @@ class Faults:
     redirect: str = ""
     """Looks are sent to this origin."""
     no_metadata: bool = False
+    no_file_list: bool = False
+    """The list of files is a path that is not there."""
     oldest_first: bool = False
     """Lists begin with the oldest entry."""
     most_listed: int = 1000

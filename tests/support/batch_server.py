@@ -169,6 +169,8 @@ class BatchServer(LLMServer):
         return kept
 
     async def _list_files(self, http: web.Request) -> web.Response:
+        if self.faults.no_file_list:
+            return error_response(404, "Not Found")
         purpose = http.query.get("purpose")
         kept = [one for one in self.files.values() if purpose in (None, one.purpose)]
         return web.json_response(page_of(self.faults, http, [one.told() for one in kept]))

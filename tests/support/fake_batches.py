@@ -128,6 +128,7 @@ class FakeBatches:
         *,
         since: datetime,
         total: int | None = None,
+        known: Collection[str] = (),
     ) -> BatchState | None:
         if self.provider.hides:
             self.provider.hides -= 1

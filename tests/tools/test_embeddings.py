@@ -3,6 +3,7 @@
 import builtins
 import http.server
 import json
+import os
 import shutil
 import threading
 import time
@@ -21,9 +22,11 @@ from coreeval.tools.embeddings import (
     CheckedEmbedder,
     EmbeddingCache,
     Vectors,
+    open_cached_embeddings,
     open_embeddings,
 )
 from coreeval.tools.json_cache import JsonCache
+from coreeval.tools.workspace import Workspace
 
 TEXTS = [
     "The cat sits outside",
@@ -225,6 +228,36 @@ def test_another_model_does_not_get_its_vectors(tmp_path: Path) -> None:
         EmbeddingCache(Counting(), cache)(["aa"])
         EmbeddingCache(other, cache)(["aa"])
     assert other.asked == [["aa"]]
+
+
+def test_vectors_of_another_endpoint_are_not_reused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langchain_ollama")
+    workspace = Workspace(root=tmp_path)
+    with _server("ok") as (first, asked_first), _server("ok") as (second, asked_second):
+        for address in (first, second, f"{first}/"):
+            monkeypatch.setenv("OLLAMA_HOST", address)
+            with open_cached_embeddings("ollama:nomic", workspace) as embeds:
+                assert embeds.name == "ollama:nomic"
+                assert embeds(["a text"]).tolist() == [[1.0, 2.0]]
+    assert (len(asked_first), len(asked_second)) == (1, 1)
+
+
+def test_vectors_of_other_weights_in_a_folder_are_not_reused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, model = pytest.importorskip("langchain.embeddings"), Saying([1.0])
+    model.embed_documents = model  # type: ignore[attr-defined]
+    monkeypatch.setattr(base, "init_embeddings", lambda _name, **_: model)
+    weights, workspace = tmp_path / "weights", Workspace(root=tmp_path / "workspace")
+    weights.mkdir()
+    (weights / "model.safetensors").write_text("weights")
+    for times in (1, 1, 2):
+        os.utime(weights / "model.safetensors", (times, times))
+        with open_cached_embeddings(f"huggingface:{weights}", workspace) as embeds:
+            embeds(["a text"])
+    assert model.asked == ["a text", "a text"]
 
 
 class Saying:

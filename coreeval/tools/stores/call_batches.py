@@ -271,6 +271,13 @@ class CallBatches:
         """Return the batches that may still have answers, the oldest first."""
         return self._select(t.batches.c.payer == self._payer, t.batches.c.state.in_(OPEN_STAGES))
 
+    def provider_ids(self, endpoint: str) -> set[str]:
+        """Return an endpoint's ids of all recorded batches, of all payers."""
+        c = t.batches.c
+        query = select(c.provider_id).where(c.endpoint == endpoint, c.provider_id != "")
+        with self._engine.connect() as connection:
+            return set(connection.scalars(query))
+
     def too_large_batches(self, queue: QueueLength) -> list[Batch]:
         """Return a model's refused batches that the provider might accept later or smaller."""
         return self._select(

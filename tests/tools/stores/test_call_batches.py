@@ -154,6 +154,19 @@ async def test_a_queue_is_read_within_both_limits(calls: CallStore) -> None:
     assert read(9, 1) == ["a"]  # one that is too long alone is for the provider to judge
 
 
+async def test_the_provider_ids_of_an_endpoint_are_those_of_all_payers(
+    calls: CallStore, tmp_path: Path
+) -> None:
+    with closing(open_calls(tmp_path / "calls.db", "other run")) as other:
+        for number, store in enumerate((calls, other)):
+            batch = await begin(store, "a")
+            assert batch
+            await store.batches.update(batch, {"provider_id": f"msg-{number}"})
+        await begin(calls, "b")  # it is not known whether the provider has it
+        assert calls.batches.provider_ids("http://here") == {"msg-0", "msg-1"}
+        assert calls.batches.provider_ids("http://there") == set()
+
+
 async def test_only_what_this_process_asks_is_sent(calls: CallStore, tmp_path: Path) -> None:
     await calls.batches.queue(question("a"))
     with closing(open_calls(tmp_path / "calls.db", "other run")) as other:
