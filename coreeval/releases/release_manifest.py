@@ -216,8 +216,8 @@ class SampleRow(Value):
     """Version of the release that its texts were taken from; None if the run made them."""
     withheld: Withheld = ""
     reason: str = ""
-    """The reason that it was not accepted; empty if it would quote texts that may not be
-    published."""
+    """The reason that it was not accepted, in words of CoreEval's code; empty if only a model, an
+    endpoint or a text could tell it."""
 
 
 class FactRow(Value):

@@ -14,6 +14,7 @@ from coreeval.config import load_config
 from coreeval.config.user_files import parse_yaml
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import load_benchmark
+from coreeval.meanings import describe_cause
 from coreeval.releases.release import Release, hash_texts, read_release
 from coreeval.releases.release_manifest import SampleRow, Withheld
 from coreeval.runs.arms import (
@@ -27,7 +28,7 @@ from coreeval.runs.arms import (
     shard_name,
     updated_fields,
 )
-from coreeval.schema import Sample, Task
+from coreeval.schema import Result, Sample, Task
 from coreeval.tools.files import (
     ParquetColumns,
     ParquetRow,
@@ -39,6 +40,7 @@ from coreeval.tools.files import (
 from coreeval.tools.markdown import dump_front_matter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
+from coreeval.tools.stores.run_triggers import cause_of, is_composed_cause
 
 ID_COLUMNS: ParquetColumns = {
     "id": "string",
@@ -131,7 +133,6 @@ def _refuse_other_texts(found: Mapping[str, Sample], wanted: Mapping[str, str], 
             )
 
 
-_QUOTES = frozenset("'\"")
 _NUMBERS = frozenset({"attempts", "label"})
 Dates = Mapping[str, tuple[datetime, datetime]]
 """The publication times of a sample's oldest and newest evidence, by sample id."""
@@ -179,16 +180,18 @@ def _sample_row(
         oldest_evidence=oldest and oldest.isoformat(),
         kept_from=result.kept_from,
         withheld=withheld,
-        reason="" if withheld else _publishable_reason(result.reason),
+        reason="" if withheld else _publishable_reason(result),
     )
 
 
-def _publishable_reason(reason: str) -> str:
-    """Return a reason if it quotes nothing, else an empty text.
+def _publishable_reason(result: Result) -> str:
+    """Return why a sample was not accepted, in words of this code; empty if there are none.
 
-    Reasons quote the original, the news, or a rejected text about real people.
+    The reason in the run may be a model's own sentence or an endpoint's message. It retells the
+    original, the news, or a rejected text about real people.
     """
-    return "" if _QUOTES & set(reason) else reason
+    cause = cause_of(result.outcome, result.reason)
+    return describe_cause(cause) if is_composed_cause(result.outcome, cause) else ""
 
 
 def read_evidence_dates(store: RunStore) -> dict[str, tuple[datetime, datetime]]:
