@@ -202,7 +202,8 @@ class SampleRow(Value):
     label_text: str
     rung: Rung = "none"
     original_label: str = ""
-    """The label that the blind judge gave the original; empty if the judge was not asked."""
+    """The label that the blind judge gave the original; empty if the judge was not asked, or
+    answered in words, which are a text."""
     original_sha256: Sha256
     """Digest of the original texts; see `texts_sha256`."""
     updated_sha256: Sha256 | None = None

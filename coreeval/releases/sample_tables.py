@@ -29,6 +29,7 @@ from coreeval.runs.arms import (
     updated_fields,
 )
 from coreeval.schema import Result, Sample, Task
+from coreeval.tasks.kinds import find_kind
 from coreeval.tools.files import (
     ParquetColumns,
     ParquetRow,
@@ -163,6 +164,7 @@ def _sample_row(
     updated = None if withheld else updated_fields(ended, on_reject)
     semantic = None if withheld == "review" else semantic_fields(ended)
     oldest, newest = dates.get(sample.id, (None, None)) if updated else (None, None)
+    kind = find_kind(sample.fields, sample.label_text)
     return SampleRow(
         id=sample.id,
         split=sample.split,
@@ -172,7 +174,7 @@ def _sample_row(
         label=sample.label,
         label_text=sample.label_text,
         rung=result.rung,
-        original_label=result.original_label,
+        original_label="" if kind.is_read_as_text else result.original_label,
         original_sha256=hash_texts(sample.fields),
         updated_sha256=hash_texts(updated) if updated else None,
         semantic_sha256=hash_texts(semantic) if semantic else None,

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from coreeval.runs.target_answers import TargetAnswer, judge_answers
 from coreeval.schema import Arm, Evidence, ReplacedFact, Result, Sample, TrainEnd, Value, Verdict
+from coreeval.tasks.kinds import find_kind
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore
 from coreeval.tools.stores.run_overview import CauseSum
@@ -388,7 +389,25 @@ def redact_text(text: str) -> str:
 
 def redact_history(history: SampleHistory) -> SampleHistory:
     """Return the history with every text, prompt, answer and reason replaced by a placeholder."""
+    sample = history.sample
+    if find_kind(sample.fields, sample.label_text).is_read_as_text:
+        history = _redact_judge(history)
     return _redact_value(history).model_copy(update={"hidden": True})
+
+
+def _redact_judge(history: SampleHistory) -> SampleHistory:
+    """Return the history with placeholders for a blind judge's answers to the original."""
+    result = history.result
+    if result and result.original_label:
+        update = {"original_label": redact_text(result.original_label)}
+        result = result.model_copy(update=update)
+    steps = [
+        step.model_copy(update={"did": {**step.did, "original_label": redact_text(str(said))}})
+        if (said := step.did.get("original_label"))
+        else step
+        for step in history.steps
+    ]
+    return history.model_copy(update={"result": result, "steps": tuple(steps)})
 
 
 def build_history_document(history: SampleHistory) -> dict[str, Any]:
