@@ -30,7 +30,8 @@ def export_cassette(run: RunLike, *, out: Path | str, texts: bool | None = None)
     Raises:
         RunStateError: there is no such run, or it has not ended.
         UsageError: the run cannot be replayed from a file, or `out` is a file that is
-            not a cassette, or in a release.
+            not a cassette.
+        ReleaseError: `out` is in a release.
     """
     from coreeval.graph.cassettes.record import record
 
