@@ -29,7 +29,9 @@ def export_cassette(run: RunLike, *, out: Path | str, texts: bool | None = None)
 
     Raises:
         RunStateError: there is no such run, or it has not ended.
-        UsageError: the run cannot be replayed from a file, or `out` exists.
+        UsageError: the run cannot be replayed from a file, or `out` is a file that is
+            not a cassette.
+        ReleaseError: `out` is in a release.
     """
     from coreeval.graph.cassettes.record import record
 

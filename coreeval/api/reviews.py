@@ -20,6 +20,7 @@ from coreeval.releases.review.output import (
 from coreeval.releases.review.review import Choice, ChoiceResult, record_choices, resolve_run
 from coreeval.runs.copying import refuse_takedown
 from coreeval.tools.formatting import format_quantity
+from coreeval.tools.outputs import PAGE, refuse_foreign_output
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -128,6 +129,8 @@ def review(
     sheet = None if from_csv is None else Path(from_csv)
     filled, recorded = read_sheet(sheet) if sheet else [], None
     _check_outputs(csv, html)
+    if html is not None:
+        refuse_foreign_output(Path(html), PAGE)
     if csv is not None:
         refuse_unrecorded(Path(csv), run, filled)
     if approve or reject or rest or sheet:
@@ -172,6 +175,8 @@ def _check_outputs(*paths: Path | str | None) -> None:
     for path in paths:
         if path is not None and Path(path).is_dir():
             raise UsageError("this is a folder, not a file", where=str(path), hint="name a file")
+        if path is not None:
+            refuse_foreign_output(Path(path))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from coreeval.cli.options import LARGEST_COUNT
 from coreeval.cli.output import AsJson, Document, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.formatting import list_first
+from coreeval.tools.outputs import PAGE, refuse_foreign_output
 
 if TYPE_CHECKING:
     from coreeval.evaluation.overlap.search import BenchmarkOverlap, Hit, TextEntry
@@ -96,12 +97,16 @@ def overlap(
         hint = "omit B to find duplicates within A"
         raise UsageError("A and B are the same", where="coreeval detect overlap", hint=hint)
     from coreeval.evaluation.overlap.overlap_report import (
+        HITS,
         overlap_document,
         write_overlap_csv,
         write_overlap_page,
     )
     from coreeval.evaluation.overlap.sources import ReadOptions, read_texts
 
+    for path, beginning in ((table, HITS), (page, PAGE)):
+        if path:
+            refuse_foreign_output(path, beginning)
     how = ReadOptions(task=task, fields=tuple(field or ()))
     first, second = read_texts(a, how), None if b is None else read_texts(b, how)
     with _open_embeddings(embeddings) as embeds:

@@ -143,9 +143,11 @@ def write_summaries(found: "GateResult", path: Path | None) -> list[Path]:
     """Write the summary to the requested file, and add it to the summary of GitHub's step."""
     from coreeval.releases.gates.check import format_summary
     from coreeval.tools.files import write_text
+    from coreeval.tools.outputs import refuse_foreign_output
 
     text, written = format_summary(found), list[Path]()
     if path:
+        refuse_foreign_output(path, "## \N{WHITE HEAVY CHECK MARK} ", "## \N{CROSS MARK} ")
         write_text(path, text)
         written.append(path)
     if step := os.environ.get(STEP_SUMMARY):

@@ -27,6 +27,7 @@ from coreeval.cli.story import show_story
 from coreeval.errors import UsageError
 from coreeval.meanings import describe_reason
 from coreeval.tools.formatting import format_number, format_quantity
+from coreeval.tools.outputs import refuse_foreign_output
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool
 
 
 def _write_file(stories: "Iterable[SampleHistory]", path: Path) -> int:
+    refuse_foreign_output(path, '{"sample": ')
     try:
         with path.open("w", encoding="utf-8") as file:
             return _write_lines(stories, file)

@@ -7,9 +7,10 @@ There are two rules; one match is enough. They are applied to plain data, before
    and caches use otherwise, such as `eos_token` and `prompt_cache_key`, pass.
 2. A text shaped like a credential, under any key: the prefixes of well-known providers, a JSON web
    token, a private key, `Bearer …` or `Basic …`, a URL with a password or with a query parameter
-   of rule 1, the address of a chat service's webhook. Under `extra` also one opaque word: at least
-   32 characters of capitals, small letters and digits mixed. A hash in hexadecimal and a UUID have
-   no capitals beside small letters, and pass; so does a shell variable, such as `Bearer $TOKEN`.
+   of rule 1 or named `pass`, the address of a chat service's webhook. Under `extra` also one opaque
+   word: at least 32 characters of capitals, small letters and digits mixed. A hash in hexadecimal
+   and a UUID have no capitals beside small letters, and pass; so does a shell variable, such as
+   `Bearer $TOKEN`.
 """
 
 import re
@@ -63,17 +64,26 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_PARAMETER = re.compile(r"[?&]([\w.-]{1,80})=(?![$<{])[^\s&#'\"]{4,}")
-_URL_PARAMETER = re.compile(r"[?&]([\w.-]{1,80})=(?=((?![$<{])[^\s&#'\"]{4,200}))")
+_PARAMETER = re.compile(r"[?&;]([\w.[\]-]{1,80})=(?![$<{])[^\s&#'\"]{4,}")
+_URL_PARAMETER = re.compile(r"[?&;]([\w.[\]-]{1,80})=(?=((?![$<{])[^\s&#'\"]{4,200}))")
 """The same also in an address that is the value of a parameter."""
 _SECRET_KEY = re.compile(r"api|access|app|auth|client|consumer|private|secret|subscription")
 """Words before `key` in the name of a parameter that is certainly a credential."""
 _LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{32,}")
 """A value of letters and digits without separators, unlike the name or number of an article."""
-_HOLDS_CREDENTIALS = re.compile(r"[@?#]")
-"""The characters before or after a credential in a URL; most URLs have none."""
+_NUMBERED = re.compile(r"\[\d*\]$")
+"""The end of the name of a parameter that is an element of a list."""
+_KEY_START = re.compile(
+    r"[spr]k[-_]|gh[opsur]_|github_pat_|glpat-|hf_|(?:gsk|r8|tgp|npm|nvapi|xai|pplx|csk)[-_]|lsv2_"
+    r"|xox[abeoprs]-|AKIA|ASIA|AIza|ya29\.|eyJ"
+)
+_MIX = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
+"""A part of a key; the words and numbers of an article's address are shorter, or not mixed."""
+_IN_PATHS = re.compile(rf";|/(?:{_KEY_START.pattern})")
+_HOLDS_CREDENTIALS = re.compile(rf"[@?#]|{_IN_PATHS.pattern}")
+"""The characters before or after a credential in a URL, or its beginning; most URLs have none."""
 _DIGEST = re.compile(r"hidden-[0-9a-f]{12}")
-_HIDDEN_VALUE = re.compile(rf"[?&#=]{_DIGEST.pattern}(?=[&#]|$)")
+_HIDDEN_VALUE = re.compile(rf"[?&#=/;]{_DIGEST.pattern}(?=[&#/;?]|$)")
 _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_=.-]{32,}")
 
 
@@ -105,7 +115,7 @@ def hide_credentials(text: str) -> str:
 
 def _hide_value(parameter: re.Match[str]) -> str:
     whole, name = parameter[0], parameter[1]
-    return f"{whole[0]}{name}={HIDDEN}" if _is_credential_name(name) else whole
+    return f"{whole[0]}{name}={HIDDEN}" if _is_secret_parameter(name) else whole
 
 
 def hide_url_credentials(url: str) -> str:
@@ -123,8 +133,11 @@ def hide_url_credentials(url: str) -> str:
         return url
     public = parts._replace(
         netloc=parts.netloc.rpartition("@")[2],
-        query="&".join(map(_hide_parameter, parts.query.split("&"))),
-        fragment="&".join(map(_hide_parameter, parts.fragment.split("&"))),
+        path="/".join(map(_hide_segment, parts.path.split("/")))
+        if _IN_PATHS.search(parts.path)
+        else parts.path,
+        query="&".join(map(_hide_parameters, parts.query.split("&"))),
+        fragment="&".join(map(_hide_parameters, parts.fragment.split("&"))),
     )
     return url if public == parts else urlunsplit(public)
 
@@ -134,13 +147,44 @@ def has_hidden_credential(url: str) -> bool:
     return _HIDDEN_VALUE.search(url) is not None
 
 
+def _hide_segment(segment: str) -> str:
+    """Return a part of a path without a key, and without credentials in its own parameters."""
+    own, semicolon, parameters = segment.partition(";")
+    plain = unquote(own)
+    if _KEY_START.match(plain) and _SHAPES.match(plain) and _MIX.search(plain):
+        own = _make_digest(own)
+    return f"{own}{semicolon}{_hide_parameters(parameters)}"
+
+
+def _hide_parameters(text: str) -> str:
+    """Return parameters between semicolons; from the first credential on, all is hidden.
+
+    Few servers split at a semicolon, so what follows one may be the rest of the credential.
+    """
+    before, rest = "", text
+    while ";" in rest and not _starts_with_credential(rest):
+        first, _, rest = rest.partition(";")
+        before += f"{first};"
+    return before + _hide_parameter(rest)
+
+
+def _starts_with_credential(text: str) -> bool:
+    whole = _URL_PARAMETER.match(f"?{unquote(text)}")
+    certain = whole is not None and _is_certain(*whole.groups())
+    return certain or _has_parameter_credential(text.partition(";")[0])
+
+
+def _make_digest(text: str) -> str:
+    whole = unquote_to_bytes(text.encode("utf-8", "surrogatepass"))
+    return f"hidden-{sha256(whole).hexdigest()[:12]}"
+
+
 def _hide_parameter(parameter: str) -> str:
     name, equals, value = parameter.partition("=")
     is_named = bool(equals) and not _has_parameter_credential(name)
     if not _has_parameter_credential(parameter) or (is_named and _DIGEST.fullmatch(value)):
         return parameter
-    whole = unquote_to_bytes(parameter.encode("utf-8", "surrogatepass"))
-    return f"{name + equals if is_named else ''}hidden-{sha256(whole).hexdigest()[:12]}"
+    return f"{name + equals if is_named else ''}{_make_digest(parameter)}"
 
 
 def _has_parameter_credential(parameter: str) -> bool:
@@ -151,10 +195,17 @@ def _has_parameter_credential(parameter: str) -> bool:
 
 def _is_certain(name: str, value: str) -> bool:
     """Return whether a parameter is a credential, not the name or number of an article."""
+    name = _NUMBERED.sub("", name)
     *before, last = (word.lower() for word in _WORDS.findall(name) or [""])
     if last == "key" and not (before and _SECRET_KEY.fullmatch(before[-1])):
         return _is_credential_name(name) and _LONG_MIX.fullmatch(value) is not None
-    return _is_credential_name(name)
+    return _is_secret_parameter(name)
+
+
+def _is_secret_parameter(name: str) -> bool:
+    """Return whether a parameter of an address is named like a credential; some say only `pass`."""
+    plain = _NUMBERED.sub("", name)
+    return plain.lower() in ("pass", "userpass") or _is_credential_name(plain)
 
 
 def _find_suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -200,7 +251,7 @@ def _has_value(value: object) -> bool:
 
 def _has_credential_shape(text: str) -> bool:
     """Return whether a text contains something shaped like a credential (rule 2)."""
-    named = any(_is_credential_name(name) for name in _PARAMETER.findall(text))
+    named = any(_is_secret_parameter(name) for name in _PARAMETER.findall(text))
     return named or _SHAPES.search(text) is not None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from coreeval.errors import UsageError
 from coreeval.tools.extras import check_extra, require_extra
 from coreeval.tools.files import replacing
+from coreeval.tools.outputs import refuse_foreign_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,8 +26,10 @@ def require_picture(path: Path) -> None:
     """Check that a file can be drawn as a picture, before anything is computed.
 
     Raises:
+        ReleaseError: the file is in a release.
         UsageError: the suffix is not .svg or .png, or matplotlib is not installed.
     """
+    refuse_foreign_output(path)
     check_extra("plots", "matplotlib", "a picture", where=str(path))
     if path.suffix.lower() not in FORMATS:
         raise UsageError(
@@ -46,6 +49,7 @@ def open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
     """
     import warnings
 
+    refuse_foreign_output(path)
     with require_extra("plots", "a picture", where=str(path)):
         from matplotlib import rc_context, rcParams
         from matplotlib.figure import Figure

@@ -23,6 +23,7 @@ from coreeval.models.chat import ChatModel, check_usage, make_ai_message
 from coreeval.models.model import FinishReason, Identity, Model, RequestOptions, request_parameters
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
+from coreeval.tools.outputs import refuse_foreign_output
 from coreeval.tools.stores.call_records import CallRecord, canonical_json
 
 Line = dict[str, Any]
@@ -133,6 +134,7 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
             others.add(name)
     if not answers:
         raise _no_answers_error(model, sorted(others))
+    refuse_foreign_output(path, '{"content":')
     write_text(path, "".join(f"{canonical_json(line)}\n" for line in answers.values()))
     return len(answers)
 

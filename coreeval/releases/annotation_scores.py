@@ -19,6 +19,7 @@ from coreeval.releases.review.review import resolve_run
 from coreeval.runs.manifest import read_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import write_json
+from coreeval.tools.outputs import refuse_foreign_output
 from coreeval.tools.text import join_fields
 from coreeval.tools.workspace import RunFiles
 
@@ -63,6 +64,8 @@ def score_sheets(
     sheets = _list_sheets(given)
     known = read_key(key or _find_key(sheets))
     target = out or RunFiles(resolve_run(place)).annotation
+    if out:
+        refuse_foreign_output(out, '{\n  "version": 1,\n  "study": ')
     material = open_material(place)
     design = STUDIES[material.task.kind]
     rows = list(read_sheets(sheets, design.columns))

@@ -24,6 +24,7 @@ from coreeval.schema import Value
 from coreeval.tools.files import write_text
 from coreeval.tools.formatting import list_first
 from coreeval.tools.markdown import code_span, escape
+from coreeval.tools.outputs import PAGE, refuse_foreign_output
 from coreeval.tools.pages import open_templates
 from coreeval.tools.tables import Foreign, markdown_table
 from coreeval.tools.text import DiffPiece, visible_line, word_diff
@@ -382,6 +383,7 @@ MOST_SHOWN = 1000
 
 def write_diff_page(path: Path, diff: Diff) -> None:
     """Write the diff page as one atomic replacement."""
+    refuse_foreign_output(path, PAGE)
     write_text(path, render_diff_page(diff))
 
 

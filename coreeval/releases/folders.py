@@ -16,9 +16,8 @@ from pydantic import AfterValidator, StringConstraints
 
 from coreeval.errors import ReleaseError, RunError, RunLocked, UsageError
 from coreeval.tools.files import delete_left_drafts, draft_folder, flush, flush_tree, hold_lock
+from coreeval.tools.outputs import MANIFEST, refuse_releases_around
 
-MANIFEST = "release.json"
-DIGEST = "release.sha256"
 VERSION_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
 """Pattern of a version, which must be a valid name for a folder and a git tag."""
 _FORBIDDEN = frozenset("\\\0")
@@ -102,21 +101,6 @@ def refuse_existing_version(target: Path) -> None:
             hint="choose a new folder for --out",
         )
     refuse_releases_around(target)
-
-
-def refuse_releases_around(place: Path) -> None:
-    """Refuse a place inside a release.
-
-    Raises:
-        ReleaseError: a folder around it is a release.
-    """
-    for folder in place.resolve().parents:
-        if (folder / MANIFEST).is_file() and (folder / DIGEST).is_file():
-            raise ReleaseError(
-                "this folder is a release, so nothing can be written into it",
-                where=str(folder),
-                hint="a release is never changed: choose another folder",
-            )
 
 
 def _seal(folder: Path) -> None:

@@ -12,8 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
-from coreeval.releases.folders import DIGEST as DIGEST
-from coreeval.releases.folders import MANIFEST as MANIFEST
 from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
@@ -34,6 +32,8 @@ from coreeval.tools.files import (
     select_parquet_rows,
     special_kind_on_way,
 )
+from coreeval.tools.outputs import DIGEST as DIGEST
+from coreeval.tools.outputs import MANIFEST as MANIFEST
 from coreeval.tools.stores.run_queries import ComparedSample
 
 TASK = "task.json"

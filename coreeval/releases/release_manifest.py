@@ -202,7 +202,8 @@ class SampleRow(Value):
     label_text: str
     rung: Rung = "none"
     original_label: str = ""
-    """The label that the blind judge gave the original; empty if the judge was not asked."""
+    """The label that the blind judge gave the original; empty if the judge was not asked, or
+    answered in words, which are a text."""
     original_sha256: Sha256
     """Digest of the original texts; see `texts_sha256`."""
     updated_sha256: Sha256 | None = None
@@ -216,8 +217,8 @@ class SampleRow(Value):
     """Version of the release that its texts were taken from; None if the run made them."""
     withheld: Withheld = ""
     reason: str = ""
-    """The reason that it was not accepted; empty if it would quote texts that may not be
-    published."""
+    """The reason that it was not accepted, in words of CoreEval's code; empty if only a model, an
+    endpoint or a text could tell it."""
 
 
 class FactRow(Value):

@@ -14,6 +14,7 @@ from coreeval.config import load_config
 from coreeval.config.user_files import parse_yaml
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import load_benchmark
+from coreeval.meanings import describe_cause
 from coreeval.releases.release import Release, hash_texts, read_release
 from coreeval.releases.release_manifest import SampleRow, Withheld
 from coreeval.runs.arms import (
@@ -27,7 +28,8 @@ from coreeval.runs.arms import (
     shard_name,
     updated_fields,
 )
-from coreeval.schema import Sample, Task
+from coreeval.schema import Result, Sample, Task
+from coreeval.tasks.kinds import find_kind
 from coreeval.tools.files import (
     ParquetColumns,
     ParquetRow,
@@ -39,6 +41,7 @@ from coreeval.tools.files import (
 from coreeval.tools.markdown import dump_front_matter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
+from coreeval.tools.stores.run_triggers import cause_of, is_composed_cause
 
 ID_COLUMNS: ParquetColumns = {
     "id": "string",
@@ -131,7 +134,6 @@ def _refuse_other_texts(found: Mapping[str, Sample], wanted: Mapping[str, str], 
             )
 
 
-_QUOTES = frozenset("'\"")
 _NUMBERS = frozenset({"attempts", "label"})
 Dates = Mapping[str, tuple[datetime, datetime]]
 """The publication times of a sample's oldest and newest evidence, by sample id."""
@@ -162,6 +164,7 @@ def _sample_row(
     updated = None if withheld else updated_fields(ended, on_reject)
     semantic = None if withheld == "review" else semantic_fields(ended)
     oldest, newest = dates.get(sample.id, (None, None)) if updated else (None, None)
+    kind = find_kind(sample.fields, sample.label_text)
     return SampleRow(
         id=sample.id,
         split=sample.split,
@@ -171,7 +174,7 @@ def _sample_row(
         label=sample.label,
         label_text=sample.label_text,
         rung=result.rung,
-        original_label=result.original_label,
+        original_label="" if kind.is_read_as_text else result.original_label,
         original_sha256=hash_texts(sample.fields),
         updated_sha256=hash_texts(updated) if updated else None,
         semantic_sha256=hash_texts(semantic) if semantic else None,
@@ -179,16 +182,18 @@ def _sample_row(
         oldest_evidence=oldest and oldest.isoformat(),
         kept_from=result.kept_from,
         withheld=withheld,
-        reason="" if withheld else _publishable_reason(result.reason),
+        reason="" if withheld else _publishable_reason(result),
     )
 
 
-def _publishable_reason(reason: str) -> str:
-    """Return a reason if it quotes nothing, else an empty text.
+def _publishable_reason(result: Result) -> str:
+    """Return why a sample was not accepted, in words of this code; empty if there are none.
 
-    Reasons quote the original, the news, or a rejected text about real people.
+    The reason in the run may be a model's own sentence or an endpoint's message. It retells the
+    original, the news, or a rejected text about real people.
     """
-    return "" if _QUOTES & set(reason) else reason
+    cause = cause_of(result.outcome, result.reason)
+    return describe_cause(cause) if is_composed_cause(result.outcome, cause) else ""
 
 
 def read_evidence_dates(store: RunStore) -> dict[str, tuple[datetime, datetime]]:

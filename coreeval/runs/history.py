@@ -7,17 +7,20 @@ are hidden until they are listed.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 from coreeval.runs.target_answers import TargetAnswer, judge_answers
 from coreeval.schema import Arm, Evidence, ReplacedFact, Result, Sample, TrainEnd, Value, Verdict
+from coreeval.tasks.kinds import find_kind
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.run_overview import CauseSum
 from coreeval.tools.stores.run_queries import ListRow
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, StepRecord
+from coreeval.tools.stores.run_triggers import is_composed_cause
 from coreeval.tools.text import DiffPiece, word_diff
 
 StepInputSource = Literal[
@@ -362,7 +365,7 @@ KEPT_FIELDS: Mapping[type[Value], frozenset[str]] = {
     DiffPiece: frozenset({"op"}),
     TargetAnswer: frozenset({"target", "arm", "kind"}),
     ListRow: frozenset(
-        {"sample", "label", "outcome", "cause", "rung", "semantic_status", "kept_from", "ended_at"}
+        {"sample", "label", "outcome", "rung", "semantic_status", "kept_from", "ended_at"}
     ),
 }  # fmt: skip
 """Fields that hold names, dates or addresses, by kind of value; all other fields are texts."""
@@ -386,7 +389,25 @@ def redact_text(text: str) -> str:
 
 def redact_history(history: SampleHistory) -> SampleHistory:
     """Return the history with every text, prompt, answer and reason replaced by a placeholder."""
+    sample = history.sample
+    if find_kind(sample.fields, sample.label_text).is_read_as_text:
+        history = _redact_judge(history)
     return _redact_value(history).model_copy(update={"hidden": True})
+
+
+def _redact_judge(history: SampleHistory) -> SampleHistory:
+    """Return the history with placeholders for a blind judge's answers to the original."""
+    result = history.result
+    if result and result.original_label:
+        update = {"original_label": redact_text(result.original_label)}
+        result = result.model_copy(update=update)
+    steps = [
+        step.model_copy(update={"did": {**step.did, "original_label": redact_text(str(said))}})
+        if (said := step.did.get("original_label"))
+        else step
+        for step in history.steps
+    ]
+    return history.model_copy(update={"result": result, "steps": tuple(steps)})
 
 
 def build_history_document(history: SampleHistory) -> dict[str, Any]:
@@ -400,7 +421,21 @@ def build_history_document(history: SampleHistory) -> dict[str, Any]:
 
 def redact_row(row: ListRow) -> ListRow:
     """Return a list row with its excerpt and reason replaced by placeholders."""
-    return _redact_value(row)
+    composed = {"cause": row.cause} if is_composed_cause(row.outcome, row.cause) else {}
+    return _redact_value(row).model_copy(update=composed)
+
+
+def leave_out_messages(causes: Iterable[CauseSum]) -> list[CauseSum]:
+    """Return the causes with one for each outcome in place of those that may quote a text."""
+    found = dict[tuple[str, str], CauseSum]()
+    for each in causes:
+        cause = each.cause if is_composed_cause(each.outcome, each.cause) else ""
+        known = found.get((each.outcome, cause))
+        samples = each.samples + (known.samples if known else 0)
+        found[each.outcome, cause] = (known or each).model_copy(
+            update={"cause": cause, "samples": samples}
+        )
+    return sorted(found.values(), key=lambda each: -each.samples)
 
 
 def _redact_value(value: V) -> V:

@@ -135,7 +135,9 @@ class ScheduleCheck:
     def run(self) -> Iterator[ScheduleResult]:
         """Do what is due, unless another process is doing it."""
         state_file = self.plan.state_file
-        idle = self._idle_result(state_file.read())
+        state = state_file.read()
+        self.plan.refuse_other_config(state)
+        idle = self._idle_result(state)
         if idle:
             yield idle
             return
@@ -356,7 +358,7 @@ class ScheduleCheck:
             release=str(release),
             ended_at=self.dependencies.now(),
         )
-        self.plan.state_file.write(state.model_copy(update={"finished": finished, "begun": None}))
+        self.plan.save(state.model_copy(update={"finished": finished, "begun": None}))
         bad = (ran and ran.failed) or any(each.problem for each in told)
         return replace(
             done,
@@ -412,7 +414,7 @@ class ScheduleCheck:
 
     def _save(self, begun: OpenPeriod) -> None:
         state = self.plan.state_file.read()
-        self.plan.state_file.write(state.model_copy(update={"begun": begun}))
+        self.plan.save(state.model_copy(update={"begun": begun}))
 
     def _make_result(
         self, ending: Ending, begun: OpenPeriod | None = None, **more: object

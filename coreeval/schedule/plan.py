@@ -126,6 +126,8 @@ class ScheduleState(Value):
 
     schema_version: Literal[1] = 1
     name: str
+    config: str = ""
+    """The path of the config, from the workspace; empty if it is not recorded."""
     finished: PeriodRelease | None = None
     begun: OpenPeriod | None = None
 
@@ -219,6 +221,21 @@ class SchedulePlan:
     def state_file(self) -> ScheduleFile:
         """Return the file with the schedule's state."""
         return ScheduleFile(self.workspace, self.name)
+
+    def save(self, state: ScheduleState) -> None:
+        """Write the schedule's state, with the config that it belongs to."""
+        own = Path(os.path.relpath(self.path, self.workspace.root.resolve())).as_posix()
+        self.state_file.write(state.model_copy(update={"config": own}))
+
+    def refuse_other_config(self, state: ScheduleState) -> None:
+        """Refuse the state of another config of the same name; one that is gone was renamed.
+
+        Raises:
+            UsageError: the other config is still there.
+        """
+        other = (self.workspace.root / state.config).resolve()
+        if state.config and other != self.path and other.is_file():
+            raise _make_duplicate_error(self.name, other, self.path)
 
     @property
     def times(self) -> Cron:
@@ -351,11 +368,15 @@ def refuse_duplicates(plans: Iterable[SchedulePlan]) -> None:
     for plan in plans:
         other = seen.setdefault(plan.state_file.path.resolve(), plan.path)
         if other != plan.path:
-            raise UsageError(
-                f"two configs in this workspace are named {plan.name!r}",
-                where=f"{other} and {plan.path}",
-                hint="rename one of them",
-            )
+            raise _make_duplicate_error(plan.name, other, plan.path)
+
+
+def _make_duplicate_error(name: str, one: Path, other: Path) -> UsageError:
+    return UsageError(
+        f"two configs in this workspace are named {name!r}",
+        where=f"{one} and {other}",
+        hint="change `name` in one of them, or move a config that you no longer use elsewhere",
+    )
 
 
 SHOWN_PERIODS = 5

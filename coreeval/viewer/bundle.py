@@ -21,7 +21,6 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from coreeval.errors import CoreEvalError, UsageError
-from coreeval.releases.folders import refuse_releases_around
 from coreeval.releases.published_samples import (
     PublishedSample,
     read_published_samples,
@@ -40,6 +39,7 @@ from coreeval.tools.files import (
     parse_json,
     write_json,
 )
+from coreeval.tools.outputs import refuse_releases_around
 from coreeval.tools.stores.run_queries import ALL_SAMPLES, ListRow, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape

@@ -24,6 +24,7 @@ from coreeval.evaluation.scores import NO_SCORE, Score, score_proportion
 from coreeval.meanings import OUTCOMES, RUNGS, STATES, STEPS
 from coreeval.releases.release import read_release
 from coreeval.releases.release_manifest import ReleaseManifest
+from coreeval.runs.history import leave_out_messages
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.quality import estimate_noise_bound, measure_balance_shift
 from coreeval.runs.status import RunStatus, read_status
@@ -256,7 +257,9 @@ REPORT_POLICY = f"{REPORT_PAGE_POLICY}; frame-ancestors 'none'"
 
 
 def show_run(request: Request) -> Response:
-    """Show a run."""
+    """Show a run; without texts, or for a release, no cause quotes an endpoint or a text."""
+    state = request.app.state
+    narrow = state.hide_texts or (state.bundle and state.bundle.release)
     with open_requested_run(request) as run:
         overview = run.store.listing.overview()
         costs = sum_costs(overview.calls)
@@ -266,6 +269,7 @@ def show_run(request: Request) -> Response:
             run=run,
             now=read_status(run.files.root),
             overview=overview,
+            causes=leave_out_messages(overview.causes) if narrow else overview.causes,
             costs=costs,
             cost=add_costs(costs),
             quality=measure_quality(overview),

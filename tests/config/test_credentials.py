@@ -140,6 +140,20 @@ def test_a_file_of_prices_is_held_to_the_same_rule(tmp_path: Path) -> None:
         ("https://a.example/x?u=%2F%2Fb.example%2F%3Ftoken%3Dabcdef", "https://a.example/x?u=…"),
         ("https://a.example/x#access_token=abcdef", "https://a.example/x#access_token=…"),
         ("https://a.example/x#!/b?token=abcdef", "https://a.example/x#!/b?token=…"),
+        ("https://a.example/x?id=7;token=abcdef", "https://a.example/x?id=7;token=…"),
+        ("https://a.example/x?id=7;token=abc;def&v=1", "https://a.example/x?id=7;token=…&v=1"),
+        ("https://a.example/x;v=1;token=abcdef/y", "https://a.example/x;v=1;token=…/y"),
+        (
+            "https://a.example/x?token[]=abcdef&auth[token]=abcdef&tokens[]=abcdef",
+            "https://a.example/x?token[]=…&auth[token]=…&tokens[]=abcdef",
+        ),
+        ("https://a.example/x?token%5B0%5D=abcdef", "https://a.example/x?token%5B0%5D=…"),
+        ("https://a.example/x?user=ann&pass=hunter22", "https://a.example/x?user=ann&pass=…"),
+        ("https://a.example/v1/sk-proj-" + "a1B2" * 6 + "/x", "https://a.example/v1/…/x"),
+        ("https://a.example/v1/ghp_" + "a1" * 12, "https://a.example/v1/…"),
+        ("https://a.example/sk-hynix-profit-202611290012", None),
+        ("https://a.example/sk-hynix-a1b2c3d4e5f6;v=2/eyJafjallajokull.html?a=1;b=2", None),
+        ("https://a.example/x?boarding_pass=abcdef;;", None),
         ("https://a.example/x?", "https://a.example/x?"),
         ("https://a.example/X?q=a%20b&key=7&&next_token=2", None),
         ("https://a.example/view.php?key=20260102010001", None),
@@ -174,11 +188,13 @@ def test_the_value_of_a_parameter_is_hidden() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["sk-", "eyJ-", "://", "a:", "bearer ", "?a=", "sk-a-", "a" * 9, "sk-" + "_" * 90]
+    "piece",
+    ["sk-", "eyJ-", "://", "a:", "bearer ", "?a=", ";a[]=", "sk-a-", "a" * 9, "sk-" + "_" * 90],
 )
 def test_a_long_text_takes_no_longer_than_it_must(piece: str) -> None:
     began = time.process_time()
     hide_credentials(piece * (250_000 // len(piece)))
+    hide_url_credentials("https://a.example/" + piece * (25_000 // len(piece)))
     assert time.process_time() - began < 3
 
 

@@ -147,6 +147,8 @@ def test_what_it_will_cost_is_counted_and_nothing_is_asked(finished: Lab) -> Non
     before = finished.manifest
     spec = finished.target[:-1] + ", price: {input: 1, output: 10}}"
     made = estimate_evaluation(finished.files.root, targets=[spec], budget_usd=5)
+    with pytest.raises(ConfigError, match=r"run.budget_usd: 0.* is too small"):
+        estimate_evaluation(finished.files.root, targets=[spec], budget_usd=0)
     (line,) = made.lines
     assert line.calls.low == line.calls.high == expected(finished)
     assert line.usd and line.usd.likely > 0

@@ -40,10 +40,10 @@ def copied(made: Made, folder: Path) -> Made:
     return Made(folder)
 
 
-async def rewrite(made: Made, number: int, **changes: object) -> None:
-    """Change how a sample ended."""
+async def rewrite(made: Made, sample: int | str, **changes: object) -> None:
+    """Change how a sample ended, given its number or id."""
     store = RunStore.open(made.files.store, now=lambda: NOW)
-    result = store.result(sample_id(number))
+    result = store.result(sample if isinstance(sample, str) else sample_id(sample))
     assert result
     await replace_result(store, result.model_copy(update=changes))
     store.close()

@@ -256,6 +256,11 @@ def test_sheets_of_a_release_are_kept_with_its_run(rated: Made, tmp_path: Path) 
     )
     assert there.path == tmp_path / "a.json" and not rated.files.annotation.exists()
     assert there.annotation.run == "weekly/20261120T030000Z"
+    sheets, own = [tmp_path / "out"], tmp_path / "own.json"
+    own.write_text('{"text": "a"}')
+    with pytest.raises(UsageError, match="CoreEval did not write this file"):
+        score_sheets(release.path, sheets, originals=rated.benchmark, out=own)
+    score_sheets(release.path, sheets, originals=rated.benchmark, out=there.path)
 
 
 @pytest.mark.parametrize("damage", ["{", '{"version": 1}', "other"])

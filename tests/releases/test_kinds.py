@@ -1,5 +1,6 @@
 """Runs of choices, answers and summaries are released, verified, compared and described."""
 
+import asyncio
 from pathlib import Path
 from typing import get_args
 
@@ -14,6 +15,7 @@ from coreeval.releases.verify import require_whole
 from coreeval.schema import TaskKind
 from coreeval.tasks.kinds import title_fields
 from tests.releases.kinds import OPEN, SEMANTIC, UPDATED, make_kind_run
+from tests.releases.people import rewrite
 
 OTHERS = [kind for kind in get_args(TaskKind) if kind != "labels"]
 COLUMNS = {
@@ -48,6 +50,16 @@ def test_originals_that_may_not_be_passed_on_are_fetched(tmp_path: Path, kind: T
     assert [each.id for each in found] == ["q1", "q2", "q3"]
     texts = release.file("original").read_bytes()
     assert b"bridge" not in texts and b"river" not in texts
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_the_judges_answer_to_a_question_is_no_label_and_stays_in_the_run(
+    tmp_path: Path, kind: TaskKind
+) -> None:
+    made = make_kind_run(tmp_path, kind, licence=OPEN)
+    asyncio.run(rewrite(made, "q1", original_label="said by a judge"))
+    first, *_ = made.release().samples()
+    assert first.original_label == ("" if kind == "answer" else "said by a judge")
 
 
 @pytest.mark.parametrize("kind", OTHERS)

@@ -1,3 +1,4 @@
+import asyncio
 import errno
 import hashlib
 import json
@@ -29,9 +30,11 @@ from coreeval.releases.sample_tables import load_originals
 from coreeval.releases.verify import verify
 from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.runs.quality import Findings, TargetFindings
+from coreeval.schema import Outcome
 from coreeval.tools import files
 from coreeval.tools.files import read_parquet
 from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
+from tests.releases.people import rewrite
 
 ID = "emotion/test/{}"
 FREE: dict[str, object] = {"licence": {"name": "CC0-1.0", "redistribute": True}}
@@ -81,10 +84,28 @@ def test_a_release_has_a_row_for_every_sample_and_its_arms(made: Made) -> None:
     assert release.task.name == "emotion"
 
 
-def test_a_reason_that_quotes_a_text_is_left_out(made: Made) -> None:
-    reasons = {row.id: row.reason for row in made.release().samples()}
-    assert reasons[ID.format(4)] == ""
-    assert reasons[ID.format(5)] == "no_news for all queries"
+@pytest.mark.parametrize(
+    ("outcome", "reason", "published"),
+    [
+        ("no_knowledge", "No outrage fits a title for Bo Li.", "no news on offer fits"),
+        ("no_knowledge", "no_news, throttled for 'Bo Li'", "no news, throttled"),
+        ("no_knowledge", "no_news, Bo Li for us", "no news on offer fits"),
+        ("unsafe", "Bo Li: only a cruel text", "the news on offer may not be used"),
+        ("unsafe", "self_harm: 'Bo Li'", "self harm"),
+        ("unsafe", "facts_person: Bo Li fell", "judge of facts: harm to a real person"),
+        ("rejected_label", "label: reads as Bo Li; lock: a", "judge of labels: different label"),
+        ("rejected_form", "Bo Li: odd", ""),
+        ("label_unrecoverable", "the original was labelled Bo Li (high confidence)", ""),
+        ("failed", "openai:m declined: deployment of Bo Li: input was: he fell", ""),
+    ],
+)
+def test_a_reason_is_published_in_words_of_the_code_alone(
+    made: Made, outcome: Outcome, reason: str, published: str
+) -> None:
+    asyncio.run(rewrite(made, 3, outcome=outcome, reason=reason))
+    found = {row.id: row.reason for row in made.release().samples()}
+    assert found[ID.format(4)] == published
+    assert found[ID.format(5)] == "no news"
 
 
 def test_the_same_run_gives_the_same_bytes_but_for_the_moment(made: Made) -> None:

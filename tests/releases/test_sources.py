@@ -77,8 +77,8 @@ def test_the_card_says_what_share_alike_asks(release: Release) -> None:
     assert "share-alike" in card and "gdeltproject.org" in card
 
 
-def test_the_command_says_it_too(release: Release) -> None:
-    said = "\n".join(_words(release))
+def test_the_command_says_it_too(release: Release, tmp_path: Path) -> None:
+    said = "\n".join(_words(release, tmp_path))
     assert "share-alike" in said and "facts are from current_events: CC BY-SA 4.0" in said
 
 
@@ -86,7 +86,7 @@ def test_without_such_facts_nobody_is_told(tmp_path: Path) -> None:
     plain = make_run(tmp_path).release()
     assert [one.source for one in plain.manifest.sources] == ["gdelt"]
     assert "share-alike" not in (plain.path / "README.md").read_text("utf-8")
-    assert "share-alike" not in "\n".join(_words(plain))
+    assert "share-alike" not in "\n".join(_words(plain, tmp_path))
 
 
 def test_the_card_of_a_run_says_it(made: Made, release: Release, tmp_path: Path) -> None:

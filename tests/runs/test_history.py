@@ -11,6 +11,7 @@ import pytest
 from coreeval.runs.history import (
     CallHistory,
     SampleHistory,
+    StepHistory,
     read_sample_history,
     redact_history,
     redact_row,
@@ -174,6 +175,24 @@ def test_a_sample_that_is_open_and_one_that_is_not_there(run: RunStore) -> None:
     assert (history.result, history.steps, history.diffs, history.billed_usd) == (None, (), (), 0.0)
     with pytest.raises(KeyError):
         read_sample_history(run, None, "nobody")
+
+
+def test_hidden_the_judges_answer_to_a_question_is_a_text_and_a_label_is_none(
+    history: SampleHistory,
+) -> None:
+    judged = StepHistory.model_validate(
+        {**history.steps[0].model_dump(), "did": {"original_label": SECRET}}
+    )
+    result = RESULT.model_copy(update={"original_label": SECRET})
+    told = history.model_copy(update={"result": result, "steps": (judged,)})
+    assert f'"original_label":"{SECRET}"' in redact_history(told).model_dump_json()
+    fields = {"question": "Where?", "answers": SECRET}
+    asked = told.model_copy(
+        update={"sample": SAMPLE.model_copy(update={"fields": fields, "label_text": "text"})}
+    )
+    hidden = redact_history(asked)
+    assert SECRET not in hidden.model_dump_json()
+    assert hidden.steps[0].did["original_label"] == redact_text(SECRET)
 
 
 def test_hidden_there_is_no_word_of_any_text(history: SampleHistory, run: RunStore) -> None:

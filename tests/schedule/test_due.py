@@ -526,6 +526,20 @@ def test_two_configs_of_one_name_are_refused(office: FakeSchedule, tmp_path: Pat
     assert office.did == []
 
 
+def test_so_they_are_in_two_commands_but_a_config_may_be_renamed(
+    office: FakeSchedule, tmp_path: Path
+) -> None:
+    twin = tmp_path / "twin.yaml"
+    twin.write_text(office.config.read_text())
+    assert office.check_once().ending == "released"
+    (done,) = run_due([twin], office.dependencies())
+    assert (done.ending, done.exit_code) == ("failed", UsageError.exit_code)
+    assert done.trouble and "two configs in this workspace are named" in done.trouble.message
+    office.config.unlink()
+    (done,) = run_due([twin], office.dependencies())
+    assert done.ending == "nothing"
+
+
 def test_a_damaged_state_is_told_and_not_overwritten(office: FakeSchedule) -> None:
     office.check()
     with open_plan(office.config) as plan:

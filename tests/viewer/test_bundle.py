@@ -24,6 +24,7 @@ from tests.releases.kit import NOW, SNIPPET, Made, make_run
 from tests.releases.people import rewrite, sample_id
 from tests.releases.test_release import FREE
 from tests.viewer.kit import Finished, write_bundle_of
+from tests.viewer.test_run_pages import words_of
 
 KEPT, REJECTED, LATER, FAILED = map(sample_id, range(4))
 
@@ -210,6 +211,22 @@ def test_the_bundle_of_a_release_shows_neither_withheld_texts_nor_steps(tmp_path
     assert not {*withheld} & {*bundle.plan_bundle(place).samples}
     hidden_texts = read_all(write_bundle_of(place, tmp_path / "hidden", hide_texts=True))
     assert "new tweet number 2" not in hidden_texts
+
+
+def test_a_release_and_hidden_texts_hide_messages_in_causes(tmp_path: Path) -> None:
+    made = make_run(tmp_path, dataset=FREE)
+    failed = {"outcome": "failed", "semantic_status": "reworded", "semantic": {"text": "other"}}
+    for number, who in ((2, "Bo"), (3, "Cy")):
+        said = f"declined for {who} Li"
+        asyncio.run(rewrite(made, number, **failed, reason=said, updated=None, facts=()))
+    for pages in (
+        write_bundle_of(made.files.root, tmp_path / "hidden", hide_texts=True),
+        write_bundle_of(release(made), tmp_path / "released"),
+    ):
+        assert " Li" not in read_all(pages)
+        front = words_of((pages / "index.html").read_text())
+        assert "reasons not shown 2" in front
+        assert "no news 1" in front
 
 
 def test_the_bundle_of_a_release_is_refused_if_its_run_has_other_texts_now(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from coreeval.evaluation.numleak.sketches import (
     y_at,
 )
 from coreeval.tools.files import write_text
+from coreeval.tools.outputs import PAGE, refuse_foreign_output
 from coreeval.tools.pages import open_templates
 from coreeval.tools.tables import format_html
 
@@ -137,6 +138,7 @@ def _environment() -> "Environment":
 
 def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
     """Write the page of a document and the audits it was built from; text is escaped."""
+    refuse_foreign_output(path, PAGE)
     page = _environment().get_template("page.html.jinja")
     write_text(path, page.render(**_context(audits, document)))
     return path

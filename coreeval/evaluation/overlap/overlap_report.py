@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from coreeval.evaluation.overlap.minhash import FINE
 from coreeval.evaluation.overlap.passages import LEAST, LEAST_ALIKE, SEED, SEED_UNSPACED
@@ -24,6 +24,7 @@ from coreeval.evaluation.overlap.search import (
 from coreeval.evaluation.overlap.shingles import RUN, RUN_UNSPACED, WIDTH, WIDTH_UNSPACED
 from coreeval.evaluation.overlap.templates import TEMPLATE
 from coreeval.tools.files import replacing, write_text
+from coreeval.tools.outputs import PAGE, refuse_foreign_output
 from coreeval.tools.pages import open_templates
 from coreeval.tools.text import DiffPiece, word_diff
 
@@ -38,6 +39,8 @@ _OTHER_LETTER = re.compile(r"[\u0370-\u1dff\u2c00-\ua71f\ua800-\ufaff\U00020000-
 """A letter of a script other than Latin."""
 _COLUMNS = ("kind", "similarity", "same_answer", "a_ids", "b_ids", "a_answers", "b_answers",
             "a_text", "b_text", "longer", "start", "end")  # fmt: skip
+HITS: Final = ",".join(_COLUMNS)
+"""The first line of a file of hits."""
 
 
 def overlap_document(overlap: BenchmarkOverlap) -> dict[str, Any]:
@@ -147,6 +150,7 @@ def write_overlap_csv(path: Path, overlap: BenchmarkOverlap) -> Path:
         same = "" if hit.same_answer is None else str(hit.same_answer).lower()
         where = [hit.within.side, hit.within.start, hit.within.end] if hit.within else [""] * 3
         rows.writerow([hit.kind, f"{hit.similarity:.4f}", same, *ids, *answers, *hit.texts, *where])
+    refuse_foreign_output(path, HITS)
     with replacing(path) as draft:
         draft.write_text(text.getvalue(), encoding="utf-8", newline="")
     return path
@@ -185,6 +189,7 @@ MOST_IDS = 5
 
 def write_overlap_page(path: Path, overlap: BenchmarkOverlap) -> Path:
     """Write the page by replacing the file atomically."""
+    refuse_foreign_output(path, PAGE)
     write_text(path, render_overlap_page(overlap))
     return path
 

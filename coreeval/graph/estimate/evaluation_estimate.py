@@ -48,9 +48,10 @@ def estimate_evaluation(
 
     Raises:
         RunStateError: there is no run, or some of its samples are unfinished.
-        ConfigError: the target does not exist, or there is no target at all.
+        ConfigError: the target does not exist, there is no target at all, or the budget cannot be
+            used.
     """
-    found = prepare_evaluation(run_dir, targets, None)
+    found = prepare_evaluation(run_dir, targets, budget_usd)
     with _open_context(found, found.asked_targets) as run:
         assignments, past_calls = assign_targets(run.config, found.asked_targets), _load_calls(run)
         asked = [target for target in found.asked_targets if not target.is_embedded]
@@ -113,7 +114,8 @@ def _estimate(
     budget_usd: float | None,
     notes: Iterable[str],
 ) -> CostEstimate:
-    cost, budget = run.manifest.cost, budget_usd or run.config.run.budget_usd
+    cost = run.manifest.cost
+    budget = run.config.run.budget_usd if budget_usd is None else budget_usd
     spent = (cost.billed_usd or 0.0) + cost.unknown_usd
     return build_estimate(
         run.config,

@@ -21,6 +21,7 @@ from coreeval.prompts import PromptName
 from coreeval.runs.manifest import ConfigSource, Cost, Manifest
 from coreeval.schema import BadRow, Evidence, NamedEntity, Result, RoleName, Rung, Sample, Value
 from coreeval.tools.files import replacing
+from coreeval.tools.outputs import refuse_foreign_output
 
 FORMAT: Literal["coreeval cassette"] = "coreeval cassette"
 VERSION: Literal[1] = 1
@@ -273,6 +274,10 @@ class CassetteSummary:
     bytes: int
 
 
+_PACKED = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
+"""How a cassette begins: it is packed without a name and a time."""
+
+
 def write_cassette(
     path: Path, lines: Iterable[CassetteLine], head_of: Callable[[BodyTally], CassetteHead]
 ) -> CassetteSummary:
@@ -286,6 +291,7 @@ def write_cassette(
     Raises:
         OSError: the file cannot be written.
     """
+    refuse_foreign_output(path, _PACKED)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=path.parent) as body:
         counts, digest, size = Counter[str](), hashlib.sha256(), 0

@@ -27,6 +27,7 @@ from coreeval.runs.quality import Findings, read_findings
 from coreeval.schema import Value
 from coreeval.tools.files import replacing
 from coreeval.tools.formatting import format_estimate
+from coreeval.tools.outputs import refuse_foreign_output
 from coreeval.tools.tables import markdown_table
 from coreeval.tools.workspace import command
 
@@ -397,6 +398,7 @@ _ENDINGS: Final[Mapping[GateStatus, JUnitEnding]] = {
 
 def write_junit(path: Path, gated: GateResult, moment: datetime) -> None:
     """Write the JUnit file; a gate that is not met, or not measured, is a failure."""
+    refuse_foreign_output(path, "<?xml")
     name = f"gates of {gated.name} {gated.version}"
     with replacing(path) as draft:
         write_suite(

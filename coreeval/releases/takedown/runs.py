@@ -27,6 +27,7 @@ from coreeval.releases.takedown.calls import (
 from coreeval.releases.takedown.documents import DAMAGED, count_matches, report_unreadable
 from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.manifest import Manifest, full_counts, read_manifest, write_manifest
+from coreeval.tasks.kinds import find_kind
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.heartbeat import StoreDatabase
 from coreeval.tools.stores.places import find_schema, has_store
@@ -57,7 +58,7 @@ _NEUTRAL_ID = "taken down/"
 _KEPT_COLUMNS = {
     "samples": ("split", "label_text"),
     "train_items": ("split", "label_text"),
-    "results": ("original_label", "kept_from"),
+    "results": ("kept_from",),
     "calls": ("model",),
     "predictions": ("target", "source"),
     "bad_rows": ("file",),
@@ -84,6 +85,8 @@ class RunMatches:
     predictions: list[tuple[object, ...]]
     told: Mapping[str, list[tuple[object, ...]]] = field(default_factory=dict)
     """For each table, the new values of rows with their keys."""
+    judged: frozenset[str] = frozenset()
+    """The samples whose original a blind judge answered with the name."""
     call_ids: Mapping[str, str] = field(default_factory=dict)
     """The ids of samples that calls refer to, with the neutral ids to put in their place."""
     kept: frozenset[str] = frozenset()
@@ -123,6 +126,7 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
             database, finder, "train_items", "id", "fields", "cluster", "semantic", "reason"
         )
         reopened = set(_rewritten_samples(database, finder, evidence | kept)) - samples
+        judged, labels = _find_judged(database, finder)
         return RunMatches(
             samples=samples,
             train=train,
@@ -131,12 +135,13 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
             reopened=reopened,
             predictions=list(_predictions(database, finder)),
             told={table: list(_matching_rows(database, finder, table)) for table in _TEXT_TABLES},
+            judged=judged - samples,
             call_ids={
                 **_earlier_ids(database, finder),
                 **_neutral_ids(database, "samples", _NEUTRAL_ID, samples),
                 **_neutral_ids(database, "train_items", TRAIN_PREFIX + _NEUTRAL_ID, train),
             },
-            kept=frozenset(filter(finder.finds, _kept_names(database))),
+            kept=frozenset(filter(finder.finds, (*_kept_names(database), *labels))),
             original=find_original(path),
         )
 
@@ -177,6 +182,33 @@ def _kept_names(database: StoreDatabase) -> Iterator[str]:
     for (subject,) in database.execute("SELECT DISTINCT sample_id FROM steps"):
         if not _is_sample_id(subject):
             yield subject.removeprefix(TARGET_SUBJECT)
+
+
+def _find_judged(
+    database: StoreDatabase, finder: NameFinder
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the samples that a blind judge answered with a name, and the labels with one."""
+    judged, labels = set[str](), set[str]()
+    for row in database.execute(
+        "SELECT r.sample_id, r.original_label, s.fields, s.label_text FROM results r "
+        "JOIN samples s ON s.id = r.sample_id"
+    ):
+        said = row["original_label"]
+        if not _matches_name([said], finder):
+            continue
+        if _is_read_as_text(row["fields"], row["label_text"]):
+            judged.add(row["sample_id"])
+        else:
+            labels.add(said)
+    return frozenset(judged), frozenset(labels)
+
+
+def _is_read_as_text(fields: str, label: str) -> bool:
+    """Return whether a judge's verdict on a sample is a text; also if the sample is damaged."""
+    try:
+        return find_kind(dict(json.loads(fields)), str(label)).is_read_as_text
+    except (ValueError, TypeError, RecursionError):
+        return True
 
 
 def _matches_name(values: Iterable[object], finder: NameFinder) -> bool:
@@ -242,6 +274,8 @@ def erase_rows(path: Path, named: RunMatches) -> None:
             database.executemany(f"UPDATE {table} SET {values} WHERE {_equal(key)}", rows)
         _blank_evidence(database, "evidence", named.evidence)
         _blank_evidence(database, "kept_evidence", named.kept_evidence)
+        blanked = [(TAKEN_DOWN, each) for each in named.judged]
+        database.executemany("UPDATE results SET original_label = ? WHERE sample_id = ?", blanked)
         key = ("target", "source", "template", "sample_id")
         database.executemany(f"DELETE FROM predictions WHERE {_equal(key)}", named.predictions)
         for sample in named.samples:
@@ -314,6 +348,7 @@ def iter_found(path: Path, named: RunMatches) -> Iterator[TextMatches]:
     blanked = {"news": len(named.evidence | named.kept_evidence)} | {
         f"texts of {table}": len(rows) for table, rows in named.told.items()
     }
+    blanked["answers of the label judge"] = len(named.judged)
     blanked["ids of samples taken down"] = len(named.call_ids.keys() - named.samples - named.train)
     for kind, count in blanked.items():
         if count:

@@ -342,6 +342,7 @@ ANSWER = Kind(
     find_columns=partial(match_names, common=_NAMES),
     traits=_traits,
     gold=lambda fields, name: split_answers(fields)[0],
+    is_read_as_text=True,
     make_reader=lambda task: partial(_read, task),
     columns=_columns,
     write=_write,

@@ -112,6 +112,8 @@ class Kind:
     """Yields the counted properties of a sample."""
     gold: Callable[[Mapping[str, str], str], str] = lambda fields, label_text: label_text
     """Returns the gold of a sample in words, given its fields and the name of its label."""
+    is_read_as_text: bool = False
+    """Whether a blind judge's verdict on a sample is a text, such as an answer in words."""
     make_reader: Callable[[Task], Callable[[Values], ItemParts]]
     """Returns the function that reads a row by column, and raises ItemDefect if it is not a valid
     sample."""

@@ -19,6 +19,7 @@ from typing import Final, get_args
 
 from sqlalchemy import Connection
 
+from coreeval.meanings import CHECKS
 from coreeval.schema import Flag
 from coreeval.tools.stores import run_correctness
 from coreeval.tools.stores import run_tables as t
@@ -32,10 +33,13 @@ _SAID = re.compile(
 )
 """Parts of a message that differ between samples: quoted words, remarks, measures; also addresses,
 which are kept."""
-_NOT_FOUND = re.compile(
-    r"(?:(?:no_news|not_covered|throttled|rejected|unavailable)(?:, )?)+(?= for )"
-)
+_WHY_NONE = ("no_news", "not_covered", "throttled", "rejected", "unavailable")
+_NOT_FOUND = re.compile(rf"(?:(?:{'|'.join(_WHY_NONE)})(?:, )?)+(?= for )")
 _NO_NEWS = ("the text mentions nothing to search for", "no other news after")
+_NONE_FITS = "no news on offer fits"
+_NONE_ALLOWED = "the news on offer may not be used"
+_UNSAFE = frozenset({*get_args(Flag), *CHECKS})
+"""What may make a sample unsafe: a flag of its text, or a check of the new one."""
 
 
 def cause_of(outcome: str, reason: str) -> str:
@@ -49,15 +53,27 @@ def cause_of(outcome: str, reason: str) -> str:
     if outcome == "no_knowledge":
         return _no_news_cause(reason)
     if outcome == "unsafe":
-        flag = reason.partition(":")[0]
-        return flag if flag in get_args(Flag) else "the news on offer may not be used"
+        why = reason.partition(":")[0]
+        return why if why in _UNSAFE else _NONE_ALLOWED
     return "" if outcome == "accepted" else _generalise(reason)
 
 
 def _no_news_cause(reason: str) -> str:
     if found := _NOT_FOUND.match(reason):
         return found.group()
-    return next((each for each in _NO_NEWS if reason.startswith(each)), "no news on offer fits")
+    return next((each for each in _NO_NEWS if reason.startswith(each)), _NONE_FITS)
+
+
+def is_composed_cause(outcome: str, cause: str) -> bool:
+    """Return whether a cause has only words of this code, so that it is no text of anybody else.
+
+    The causes of other outcomes may quote an endpoint, a text, or the answer of a judge.
+    """
+    if outcome.startswith("rejected"):
+        return cause in CHECKS
+    if outcome == "no_knowledge":
+        return cause in {*_NO_NEWS, _NONE_FITS} or {*cause.split(", ")} <= {*_WHY_NONE}
+    return outcome == "unsafe" and cause in {*_UNSAFE, _NONE_ALLOWED}
 
 
 def _generalise(reason: str) -> str:

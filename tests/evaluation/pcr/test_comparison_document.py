@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.image import imread
 
-from coreeval.errors import UsageError
+from coreeval.errors import ReleaseError, UsageError
 from coreeval.evaluation.pcr import Comparison, PcrSettings, study
 from coreeval.evaluation.pcr.comparison_document import (
     ablation_path,
@@ -68,6 +68,13 @@ def test_png_has_something_on_it(
     for path in draw(tmp_path / "pcr.PNG", found, ablation):
         pixels = imread(path, format="png")
         assert min(pixels.shape[:2]) > 300 and pixels[..., :3].std() > 0.05
+
+
+def test_no_picture_is_drawn_into_a_release(tmp_path: Path) -> None:
+    for name in ("release.json", "release.sha256"):
+        (tmp_path / name).touch()
+    with pytest.raises(ReleaseError, match="nothing can be written into it"):
+        require_picture(tmp_path / "figures" / "pcr.svg")
 
 
 @pytest.mark.parametrize("name", ["pcr.pdf", "pcr"])

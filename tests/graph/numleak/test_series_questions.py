@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.errors import BudgetSpent, ConfigError, Interrupted, RunError
+from coreeval.errors import BudgetSpent, ConfigError, Interrupted, RunError, UsageError
 from coreeval.evaluation.numleak.audit import numleak_document
 from coreeval.evaluation.numleak.replies import Reply as Said
 from coreeval.evaluation.numleak.replies import read_replies
@@ -185,7 +185,12 @@ def test_a_call_is_known_by_model_endpoint_parameters_words_and_draw(audit: Audi
 
 def test_recorded_answers_give_the_same_without_a_server(audit: Audited, tmp_path: Path) -> None:
     found = ask_numleak(audit.plan())
-    write_answers(audit.stored(), tmp_path / "said.jsonl", model="openai:target")
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"text": "a"}')
+    with pytest.raises(UsageError, match="CoreEval did not write this file"):
+        write_answers(audit.stored(), own, model="openai:target")
+    for _ in range(2):
+        write_answers(audit.stored(), tmp_path / "said.jsonl", model="openai:target")
     audit.server.requests.clear()
     replayed = {"model": "replay:said.jsonl", "cutoff": "2020-06"}
     audit.write(models={"targets": [replayed]}, name="again")

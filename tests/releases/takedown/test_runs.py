@@ -1,5 +1,6 @@
 """What is taken out of a run.db besides the texts of samples: ids, causes; what stays is told."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -119,6 +120,27 @@ def test_the_cause_of_a_sample_goes_with_its_reason(path: Path) -> None:
     erase_rows(path, find_matches(path, FINDER))
     assert rows(path, "SELECT reason, cause FROM results") == [(TAKEN_DOWN, TAKEN_DOWN)]
     assert rows(path, "SELECT cause FROM listing") == [(TAKEN_DOWN,)]
+
+
+def test_an_answer_of_the_blind_judge_is_blanked_and_a_label_is_reported(path: Path) -> None:
+    asked = json.dumps({"question": "Who sang?", "answers": "Bo Li"})
+    values = "?, ?, 'test', ?, 0, 'text'"
+    question = SAMPLE.format(table="samples", more="", values=values)
+    change(
+        path,
+        (question, (1, "q", asked)),
+        (question, (2, "damaged", "[1]")),
+        sample(3, "s", "nothing"),
+        *((RESULT, (each, "", "")) for each in ("q", "damaged", "s")),
+        ("UPDATE results SET original_label = 'Zoe Quux'", ()),
+    )
+    found = find_matches(path, FINDER)
+    erase_rows(path, found)
+    left = rows(path, "SELECT sample_id, original_label FROM results")
+    assert left == [("damaged", TAKEN_DOWN), ("q", TAKEN_DOWN), ("s", "Zoe Quux")]
+    assert [(each.kind, each.count) for each in iter_found(path, found)] == [
+        ("answers of the label judge", 2), ("names in a run", 1),
+    ]  # fmt: skip
 
 
 def test_words_that_were_erased_leave_the_index_of_searches(path: Path) -> None:

@@ -379,6 +379,7 @@ async def test_samples_kept_from_a_release_are_listed_as_they_enter(store: RunSt
         ("no_knowledge", "The article is about tennis, not anger.", "no news on offer fits"),
         ("unsafe", "self_harm: 'end it'", "self_harm"),
         ("unsafe", "self_harm", "self_harm"),
+        ("unsafe", "harm: 'a crime'; length: b", "harm"),
         ("unsafe", "the text: names a patient", "the news on offer may not be used"),
         ("label_unrecoverable", "the original was labelled joy (low confidence, by 'a')",
          "the original was labelled joy …"),

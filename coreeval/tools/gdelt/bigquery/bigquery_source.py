@@ -146,7 +146,7 @@ def run_statements(
     try:
         prices = [_price_statement(runner, each, turn) for each in statements]
     except BigQueryRefusal as refused:
-        return _note_refusal(answer, refused)
+        return _note_refusal(answer, refused, tell)
     answer.covered = any(prices)
     if not answer.covered:
         return answer
@@ -164,7 +164,7 @@ def run_statements(
                         f"The {each.feed} table has grown since its dry run: BigQuery was expected "
                         f"to bill {format_cost(prices[at])} for it"
                     )
-                _add_result(answer, each, outcome)
+                _add_result(answer, each, outcome, tell)
     finally:
         bill.settle(sum(prices), answer.billed)
     answer.notes.append(f"BigQuery billed {format_cost(answer.billed)}")
@@ -211,7 +211,12 @@ def _run_statement(
     return runner.run(statement, turn, expected=grown, most=grown), grown
 
 
-def _add_result(answer: BigQueryAnswer, each: BigQueryStatement, outcome: StatementResult) -> None:
+def _add_result(
+    answer: BigQueryAnswer,
+    each: BigQueryStatement,
+    outcome: StatementResult,
+    tell: Callable[[str], None],
+) -> None:
     """Add the result of one statement to the answer.
 
     Raises:
@@ -221,7 +226,7 @@ def _add_result(answer: BigQueryAnswer, each: BigQueryStatement, outcome: Statem
     if outcome.refused:
         if isinstance(outcome.refused, CoreEvalError) and not answer.billed:
             raise outcome.refused
-        _note_refusal(answer, outcome.refused, f" about {each.feed}")
+        _note_refusal(answer, outcome.refused, tell, f" about {each.feed}")
         if outcome.billed:
             answer.notes.append(f"The budget counts that request as {format_cost(outcome.billed)}")
     odd = 0
@@ -240,12 +245,19 @@ def _add_result(answer: BigQueryAnswer, each: BigQueryStatement, outcome: Statem
 
 
 def _note_refusal(
-    answer: BigQueryAnswer, refused: BigQueryRefusal | CoreEvalError, about: str = ""
+    answer: BigQueryAnswer,
+    refused: BigQueryRefusal | CoreEvalError,
+    tell: Callable[[str], None],
+    about: str = "",
 ) -> BigQueryAnswer:
+    """Note a refusal in our words, and tell the user Google's, which are not published."""
     if isinstance(refused, CoreEvalError):
-        refused = BigQueryRefusal("unavailable", f"{refused.message}; {refused.hint}")
+        told = f"{refused.message}; {refused.hint}"
+        refused = BigQueryRefusal("unavailable", told, note=f"unavailable ({refused.kind})")
     answer.refused = refused
-    answer.notes.append(f"BigQuery did not answer{about}: {refused}")
+    if refused.note != str(refused):
+        tell(f"BigQuery did not answer{about}: {refused}")
+    answer.notes.append(f"BigQuery did not answer{about}: {refused.note}")
     return answer
 
 
@@ -320,7 +332,8 @@ class BigQueryKnowledge:
             return work.result()
         turn.stop()
         late = f"no answer within {self._config.timeout_s:g} s (knowledge.bigquery.timeout_s)"
-        return _note_refusal(BigQueryAnswer(billed=self._bill.reserved), DeadlineExpired(late))
+        unanswered = BigQueryAnswer(billed=self._bill.reserved)
+        return _note_refusal(unanswered, DeadlineExpired(late), self._tell)
 
     def _rank(
         self, answer: BigQueryAnswer, queries: Sequence[EntityQuery], window: Window, k: int

@@ -204,7 +204,10 @@ def classify_reason(
             hint="grant roles/bigquery.jobUser on the project; the tables themselves are public",
         )
     known = REASONS.get(reason) or ("throttled" if status == 429 else "unavailable")
-    return BigQueryRefusal(known, f"{text or 'no explanation'} ({reason or status}; see {_RULES})")
+    said = f"{text or 'no explanation'} ({reason or status}; see {_RULES})"
+    return BigQueryRefusal(
+        known, said, note=f"{reason if reason in REASONS else known}; see {_RULES}"
+    )
 
 
 def _is_disabled(reason: str, message: str) -> bool:

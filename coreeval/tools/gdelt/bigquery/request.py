@@ -96,11 +96,18 @@ def _encodable(text: str) -> str:
 
 
 class BigQueryRefusal(Exception):
-    """BigQuery gave no answer, for a reason that the user need not fix."""
+    """BigQuery gave no answer, for a reason that the user need not fix.
 
-    def __init__(self, reason: NoEvidence, message: str) -> None:
+    Args:
+        reason: The reason that there is no news.
+        message: What happened, perhaps in Google's words, which may name a project or an account.
+        note: The same in our words, for manifests and releases; by default the message.
+    """
+
+    def __init__(self, reason: NoEvidence, message: str, *, note: str | None = None) -> None:
         super().__init__(message)
         self.reason: NoEvidence = reason
+        self.note = message if note is None else note
 
 
 class DeadlineExpired(BigQueryRefusal):

@@ -116,14 +116,13 @@ async def test_growth_above_the_cap_leaves_out_only_the_table_that_has_grown(
     server: BigQueryServer, opened: Opener
 ) -> None:
     grow(server, "gal")
-    source = opened(max_gb=0.03)
+    told = list[str]()
+    source = opened(max_gb=0.03, tell=told.append)
     found = await source.fetch(named("Mary Smith", "islands"), JUNE, 5)
     assert found.by_query["Mary Smith"]
     assert found.reasons == {"islands": "unavailable"}
     assert found.bytes_billed == server.billed == LEAST_BILLED
-    assert any(
-        f"about gal: BigQuery would read {format_cost(GROWN)}" in note for note in found.notes
-    )
+    assert any(f"about gal: BigQuery would read {format_cost(GROWN)}" in each for each in told)
 
 
 async def test_growth_above_the_cap_of_the_first_table_stops_before_anything_is_billed(

@@ -67,13 +67,16 @@ async def test_after_a_paid_statement_its_news_is_used_whatever_stops_the_next(
         return answer
 
     server.alter = refuse_next
-    source = opened()
+    told = list[str]()
+    source = opened(tell=told.append)
     found = await source.fetch(named(NAME, "islands"), JUNE, 5)
     assert [item.origin[:20] for item in found.by_query[NAME]] == ["gdelt-bq.gdeltv2.gkg"]
     assert found.reasons == {"islands": "unavailable"}
     assert found.bytes_billed == server.billed == LEAST_BILLED
-    (said,) = [note for note in found.notes if "did not answer about gal: " in note]
+    (said,) = [each for each in told if "did not answer about gal: " in each]
     assert hint in said and (message in said or "not enabled" in said)
+    (noted,) = [note for note in found.notes if "did not answer" in note]
+    assert noted == f"BigQuery did not answer about gal: unavailable ({kind.kind})"
     assert found.notes[-1] == f"BigQuery billed {format_cost(LEAST_BILLED)}"
 
 
@@ -82,11 +85,12 @@ async def test_credentials_that_end_while_a_job_runs_do_not_hide_its_bill(
 ) -> None:
     server.held = True
     server.fail("get", "authError", "Invalid Credentials")
-    found = await opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5)
+    told = list[str]()
+    found = await opened(feeds=["gkg"], tell=told.append).fetch(named(NAME), JUNE, 5)
     assert found.reasons == {NAME: "unavailable"}
     assert found.bytes_billed == LEAST_BILLED
     assert server.cancelled == list(server.jobs)
-    (said,) = [note for note in found.notes if "did not answer about gkg: " in note]
+    (said,) = [each for each in told if "did not answer about gkg: " in each]
     assert "Google refused the credentials" in said and "gcloud auth" in said
 
 
@@ -112,10 +116,12 @@ async def test_all_else_gives_the_queries_a_reason(
         server.job_error = (reason, message)
     else:
         server.fail(step, reason, message, times=99)
-    found = await opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5)
+    told = list[str]()
+    found = await opened(feeds=["gkg"], tell=told.append).fetch(named(NAME), JUNE, 5)
     assert found.by_query == {NAME: ()}
     assert found.reasons == {NAME: expected}
-    assert any(message in note for note in found.notes)
+    assert any(message in each for each in told)
+    assert not any(message in note for note in found.notes), "notes are published"
     assert server.billed == 0
     if expected != "unavailable":
         assert found.cost_usd == 0.0
