@@ -40,7 +40,8 @@ from coreeval.models.loaded_network import choose_device, choose_precision, free
 from coreeval.models.local_model import LocalModel
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.schema import Value
-from coreeval.tools.files import refuse_foreign_file, write_text
+from coreeval.tools.files import write_text
+from coreeval.tools.outputs import refuse_foreign_file
 from coreeval.tools.workspace import workspace_for
 
 STAGE: Final = "detect dose"

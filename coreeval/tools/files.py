@@ -13,13 +13,13 @@ import stat
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path, PurePath
 from typing import IO, Any, Final, Literal, NamedTuple
 
-from coreeval.errors import RunLocked, UsageError
+from coreeval.errors import RunLocked
 from coreeval.tools.chunks import chunks
 from coreeval.tools.parquet_pages import read_pages
 
@@ -182,33 +182,6 @@ def write_text(path: Path, text: str) -> None:
     """Write text to a file atomically."""
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8")
-
-
-def refuse_foreign_file(path: Path, write_again: Callable[[str], str]) -> None:
-    """Refuse to replace a file unless CoreEval has written each of its lines.
-
-    Args:
-        path: The file; it may be missing or empty.
-        write_again: Returns what a line says as CoreEval would write it; may raise ValueError or
-            TypeError.
-
-    Raises:
-        UsageError: the file has another line, or is not a file.
-    """
-    if os.path.lexists(path) and not (path.is_file() and _has_only_own(path, write_again)):
-        raise UsageError(
-            "CoreEval did not write this file and will not replace it",
-            where=str(path),
-            hint="choose another folder for --out, or move the file",
-        )
-
-
-def _has_only_own(path: Path, write_again: Callable[[str], str]) -> bool:
-    try:
-        with path.open(encoding="utf-8", newline="\n") as lines:
-            return all(line == f"{write_again(line)}\n" for line in lines)
-    except (OSError, TypeError, ValueError, RecursionError):
-        return False
 
 
 def append_lines(path: Path, lines: Iterable[str]) -> None:

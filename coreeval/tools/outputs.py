@@ -3,6 +3,8 @@
 Nothing is written into a release, which is never changed.
 """
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -30,11 +32,35 @@ def refuse_foreign_output(path: Path, *beginnings: str | bytes) -> None:
     """
     refuse_releases_around(path)
     if beginnings and path.is_file() and not _begins_with(path, beginnings):
-        raise UsageError(
-            "CoreEval did not write this file and will not replace it",
-            where=str(path),
-            hint="choose another name, or move the file",
-        )
+        raise _refuse(path, "choose another name, or move the file")
+
+
+def refuse_foreign_file(path: Path, write_again: Callable[[str], str]) -> None:
+    """Refuse to replace a file unless CoreEval has written each of its lines.
+
+    Args:
+        path: The file; it may be missing or empty.
+        write_again: Returns what a line says as CoreEval would write it; may raise ValueError or
+            TypeError.
+
+    Raises:
+        UsageError: the file has another line, or is not a file.
+    """
+    if os.path.lexists(path) and not (path.is_file() and _has_only_own(path, write_again)):
+        raise _refuse(path, "choose another folder for --out, or move the file")
+
+
+def _has_only_own(path: Path, write_again: Callable[[str], str]) -> bool:
+    try:
+        with path.open(encoding="utf-8", newline="\n") as lines:
+            return all(line == f"{write_again(line)}\n" for line in lines)
+    except (OSError, TypeError, ValueError, RecursionError):
+        return False
+
+
+def _refuse(path: Path, hint: str) -> UsageError:
+    message = "CoreEval did not write this file and will not replace it"
+    return UsageError(message, where=str(path), hint=hint)
 
 
 def _begins_with(path: Path, beginnings: tuple[str | bytes, ...]) -> bool:

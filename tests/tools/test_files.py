@@ -25,11 +25,11 @@ from coreeval.tools.files import (
     limit_batch,
     open_parquet_bounded,
     read_parquet,
-    refuse_foreign_file,
     replacing,
     select_parquet_rows,
     write_text,
 )
+from coreeval.tools.outputs import refuse_foreign_file
 from coreeval.tools.parquet_pages import read_pages
 
 DIES = """

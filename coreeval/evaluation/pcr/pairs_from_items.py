@@ -16,7 +16,8 @@ from coreeval.evaluation.benchmarks.items import BenchmarkItems
 from coreeval.evaluation.modifications import BY_RULE, ItemTwin, NoTwin
 from coreeval.evaluation.pcr.pairs import Pair, Status
 from coreeval.schema import AnswerKind, BadRow, Item
-from coreeval.tools.files import refuse_foreign_file, write_text
+from coreeval.tools.files import write_text
+from coreeval.tools.outputs import refuse_foreign_file
 
 Modify = Callable[[Item], ItemTwin | NoTwin]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from coreeval.agents.name_finder import NameFinder
 from coreeval.config import Config, load_config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunStateError, UsageError
-from coreeval.releases.folders import DIGEST, MANIFEST
 from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
     CACHE_DATABASE,
@@ -39,6 +38,7 @@ from coreeval.runs.open import lock_runs
 from coreeval.tools.files import is_plain_file
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.gdelt.own_files import ENTRIES
+from coreeval.tools.outputs import DIGEST, MANIFEST
 from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.places import marker_of
 from coreeval.tools.workspace import RunFiles, Workspace
