@@ -77,8 +77,7 @@ _KEY_START = re.compile(
     r"[spr]k[-_]|gh[opsur]_|github_pat_|glpat-|hf_|(?:gsk|r8|tgp|npm|nvapi|xai|pplx|csk)[-_]|lsv2_"
     r"|xox[abeoprs]-|AKIA|ASIA|AIza|ya29\.|eyJ"
 )
-_MIX = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
-"""A part of a key; the words and numbers of an article's address are shorter, or not mixed."""
+_LONG_PARTS = re.compile(r"[A-Za-z0-9]{16,}")
 _IN_PATHS = re.compile(rf";|/(?:{_KEY_START.pattern})")
 _HOLDS_CREDENTIALS = re.compile(rf"[@?#]|{_IN_PATHS.pattern}")
 """The characters before or after a credential in a URL, or its beginning; most URLs have none."""
@@ -151,9 +150,18 @@ def _hide_segment(segment: str) -> str:
     """Return a part of a path without a key, and without credentials in its own parameters."""
     own, semicolon, parameters = segment.partition(";")
     plain = unquote(own)
-    if _KEY_START.match(plain) and _SHAPES.match(plain) and _MIX.search(plain):
+    if _KEY_START.match(plain) and _SHAPES.match(plain) and _has_long_mix(plain):
         own = _make_digest(own)
     return f"{own}{semicolon}{_hide_parameters(parameters)}"
+
+
+def _has_long_mix(text: str) -> bool:
+    """Return whether a text has a part of a key: long, with letters and digits.
+
+    The words and numbers of an article's address are shorter, or not mixed.
+    """
+    parts = _LONG_PARTS.findall(text)
+    return any(not each.isalpha() and not each.isdecimal() for each in parts)
 
 
 def _hide_parameters(text: str) -> str:

@@ -378,9 +378,12 @@ def test_a_person_decides_about_samples(shell: Shell, named_run: Made) -> None:
     assert len(coreeval.review("run", only=["person"], decided=True).table) <= 2
     changed = coreeval.review("run", approve=[str(first)], by="C")
     assert changed.document["rejected"] == 0 and changed.document["approved"] == 2
-    sheet = Path("list.csv").read_text("utf-8-sig")
-    Path("list.csv").write_text(sheet.replace(f'"{second}",""', f'"{second}","reject"'))
-    filled = coreeval.review("run", from_csv="list.csv", by="D", note="as on paper")
+    coreeval.review("run", decided=True, csv="decided.csv")
+    sheet = Path("decided.csv").read_text("utf-8-sig")
+    Path("decided.csv").write_text(
+        sheet.replace(f'"{second}","approved"', f'"{second}","rejected"')
+    )
+    filled = coreeval.review("run", from_csv="decided.csv", by="D", note="as on paper")
     assert filled.recorded and filled.recorded.new[0].note == "as on paper"
     assert filled.document["rejected"] == 1
     for output in ("csv", "html"):
