@@ -67,6 +67,10 @@ _SHAPES = re.compile(
 _PARAMETER = re.compile(r"[?&;]([\w.[\]-]{1,80})=(?![$<{])[^\s&#'\"]{4,}")
 _URL_PARAMETER = re.compile(r"[?&;]([\w.[\]-]{1,80})=(?=((?![$<{])[^\s&#'\"]{4,200}))")
 """The same also in an address that is the value of a parameter."""
+_LONGEST_BEGINNING = 3 * (80 + 1 + 200)
+"""The most characters that `_URL_PARAMETER` matches, each escaped as `%41`."""
+_MOST_PARAMETERS = 64
+"""The most parameters between semicolons that are read (own choice)."""
 _SECRET_KEY = re.compile(r"api|access|app|auth|client|consumer|private|secret|subscription")
 """Words before `key` in the name of a parameter that is certainly a credential."""
 _LONG_MIX = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{32,}")
@@ -167,19 +171,24 @@ def _has_long_mix(text: str) -> bool:
 def _hide_parameters(text: str) -> str:
     """Return parameters between semicolons; from the first credential on, all is hidden.
 
-    Few servers split at a semicolon, so what follows one may be the rest of the credential.
+    Few servers split at a semicolon, so what follows one may be the rest of the credential. After
+    very many semicolons, which no address needs, all is hidden.
     """
-    before, rest = "", text
-    while ";" in rest and not _starts_with_credential(rest):
-        first, _, rest = rest.partition(";")
-        before += f"{first};"
-    return before + _hide_parameter(rest)
+    at = 0
+    for _ in range(_MOST_PARAMETERS):
+        end = text.find(";", at)
+        if end < 0 or _starts_with_credential(text, at, end):
+            return text[:at] + _hide_parameter(text[at:])
+        at = end + 1
+    rest = text[at:]
+    return text[:at] + (rest if _DIGEST.fullmatch(rest) else _make_digest(rest))
 
 
-def _starts_with_credential(text: str) -> bool:
-    whole = _URL_PARAMETER.match(f"?{unquote(text)}")
+def _starts_with_credential(text: str, start: int, end: int) -> bool:
+    """Return whether a credential begins at the start of a parameter, which ends before `end`."""
+    whole = _URL_PARAMETER.match(f"?{unquote(text[start : start + _LONGEST_BEGINNING])}")
     certain = whole is not None and _is_certain(*whole.groups())
-    return certain or _has_parameter_credential(text.partition(";")[0])
+    return certain or _has_parameter_credential(text[start:end])
 
 
 def _make_digest(text: str) -> str:

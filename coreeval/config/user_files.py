@@ -50,6 +50,9 @@ _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 _OF_INDENTATION = re.compile(r"expected <block end>|did not find expected (?:key|'-' indicator)")
 """Problems that the parser notices only after the line with the mistake."""
+_DIRECTIVE = re.compile(r"^%", re.MULTILINE)
+MOST_DIRECTIVES = 16
+"""The most lines that begin with %; libyaml compares each `%TAG` with all before it."""
 _NO_TOKEN = "found character that cannot start any token"
 """The problem of, for example, a tab as indentation; libyaml does not name the character."""
 
@@ -150,6 +153,8 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
     """
     try:
         return yaml.load(text, Loader=_BoundedLoader)
+    except YamlError:
+        raise
     except (ValueError, OverflowError) as error:  # raised by PyYAML for escapes and directives
         raise YamlError(f"cannot read it: {error}") from None
     except yaml.MarkedYAMLError as error:
@@ -252,6 +257,8 @@ class _BoundedLoader(_BoundedComposer, _SafeLoader):
     """Builds plain values from bounded nodes."""
 
     def __init__(self, text: str) -> None:
+        if len(_DIRECTIVE.findall(text)) > MOST_DIRECTIVES:
+            raise YamlError(f"more than {MOST_DIRECTIVES} lines begin with %")
         _SafeLoader.__init__(self, text)
         _BoundedComposer.__init__(self)
 

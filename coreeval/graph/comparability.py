@@ -8,7 +8,8 @@ from coreeval.evaluation.embedded_targets import has_no_memory
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import draw_lowest
 from coreeval.runs.arms import accepted_fields, iter_used_evidence, original_fields
-from coreeval.schema import Evidence
+from coreeval.schema import Evidence, Task
+from coreeval.tasks import adapt_task
 
 if TYPE_CHECKING:
     from coreeval.evaluation.comparability.measure import PairedAccuracy, SampleEvidence, TextPair
@@ -92,7 +93,14 @@ def _iter_text_pairs(run: RunContext, clusters: Mapping[str, str]) -> "Iterator[
     for ended in run.store.sample_results(("accepted",)):
         before, after = original_fields(ended), accepted_fields(ended)
         if before and after and ended.sample.id in drawn:
-            yield TextPair(before, after, clusters[ended.sample.id])
+            shown = (cut_hidden_fields(run.task, fields) for fields in (before, after))
+            yield TextPair(*shown, clusters[ended.sample.id])
+
+
+def cut_hidden_fields(task: Task, fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts that targets are shown: without accepted answers or a reference summary."""
+    hidden = adapt_task(task, fields).hidden_fields
+    return {name: text for name, text in fields.items() if name not in hidden}
 
 
 def _iter_evidence(run: RunContext, clusters: Mapping[str, str]) -> "Iterator[SampleEvidence]":

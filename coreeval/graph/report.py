@@ -12,7 +12,7 @@ from coreeval.evaluation.detectors.documents import read_documents
 from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
-from coreeval.graph.comparability import compare_with_originals
+from coreeval.graph.comparability import compare_with_originals, cut_hidden_fields
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_detectors import score_answers
 from coreeval.graph.train_split import draw_lowest
@@ -109,7 +109,8 @@ def _collect_arm_texts(run: RunContext) -> "dict[Arm, dict[str, str]]":
             for arm, fields_of in arms.items():
                 fields = fields_of(ended) if ended.sample.id in drawn else None
                 if fields:
-                    texts[arm][ended.sample.id] = "\n".join(fields.values())
+                    shown = cut_hidden_fields(run.task, fields)
+                    texts[arm][ended.sample.id] = "\n".join(shown.values())
     return texts
 
 

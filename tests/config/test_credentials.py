@@ -189,13 +189,35 @@ def test_the_value_of_a_parameter_is_hidden() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["sk-", "eyJ-", "://", "a:", "bearer ", "?a=", ";a[]=", "sk-a-", "a" * 9, "sk-" + "_" * 90],
+    [
+        "sk-",
+        "eyJ-",
+        "://",
+        "a:",
+        "bearer ",
+        "?a=",
+        ";a[]=",
+        "sk-a-",
+        "a" * 9,
+        "%41;",
+        ";",
+        "sk-" + "_" * 90,
+    ],
 )
 def test_a_long_text_takes_no_longer_than_it_must(piece: str) -> None:
     began = time.process_time()
     hide_credentials(piece * (250_000 // len(piece)))
-    hide_url_credentials("https://a.example/" + piece * (25_000 // len(piece)))
+    for place in ("https://a.example/", "https://a.example/?q="):
+        hide_url_credentials(place + piece * (250_000 // len(piece)))
     assert time.process_time() - began < 3
+
+
+def test_what_follows_very_many_semicolons_is_hidden() -> None:
+    few, many = ("https://a.example/?q=" + "a=1;" * number + "last" for number in (60, 70))
+    assert hide_url_credentials(few) == few
+    hidden = hide_url_credentials(many)
+    assert "last" not in hidden and hidden.startswith("https://a.example/?q=a=1;a=1;")
+    assert hide_url_credentials(hidden) == hidden
 
 
 def test_an_env_file_that_is_no_text_is_told_without_its_values(tmp_path: Path) -> None:

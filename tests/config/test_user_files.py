@@ -70,6 +70,13 @@ def test_escapes_and_directives_that_python_cannot_hold(text: str) -> None:
         parse_yaml(text)
 
 
+def test_many_directives_are_refused_before_they_are_parsed() -> None:
+    text = "".join(f"%TAG !a{number}! !b\n" for number in range(250_000))
+    with pytest.raises(YamlError, match="more than 16 lines begin with %"):
+        parse_yaml(f"{text}---\na: b")
+    assert parse_yaml("%YAML 1.1\n%TAG !a! !b\n---\na: b") == {"a": "b"}
+
+
 def test_what_people_write_is_read() -> None:
     text = "a: {b: [1, 2.5, 0x1f, 1e3, 2025-01-01, null]}\nbase: &b {z: 1}\nc: {<<: *b, y: '2'}"
     text += "\nd: {<<: *b, <<: {x: 0}, z: 3, 1: a, '1': b}\ne: [{z: 1}, {z: 2}]"

@@ -100,6 +100,8 @@ def test_the_control_arm_and_targets(ended: Lab) -> None:
     assert shares.keys() == {"original", "semantic", "updated", "control"}
     if kind_of_run(ended) != "summary":
         assert set(shares.values()) == {1.0}
+    parts = {each["part"] for each in report["comparability"]["measures"]}
+    assert not parts & {"answers", "summary"}, "the gold is no text that a target reads"
 
 
 def test_a_contamination_test_needs_labels(lab: Lab) -> None:
