@@ -93,8 +93,11 @@ def _iter_text_pairs(run: RunContext, clusters: Mapping[str, str]) -> "Iterator[
     for ended in run.store.sample_results(("accepted",)):
         before, after = original_fields(ended), accepted_fields(ended)
         if before and after and ended.sample.id in drawn:
-            shown = (cut_hidden_fields(run.task, fields) for fields in (before, after))
-            yield TextPair(*shown, clusters[ended.sample.id])
+            yield TextPair(
+                cut_hidden_fields(run.task, before),
+                cut_hidden_fields(run.task, after),
+                clusters[ended.sample.id],
+            )
 
 
 def cut_hidden_fields(task: Task, fields: Mapping[str, str]) -> dict[str, str]:
