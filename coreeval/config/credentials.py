@@ -215,7 +215,8 @@ def _is_certain(name: str, value: str) -> bool:
     name = _NUMBERED.sub("", name)
     *before, last = (word.lower() for word in _WORDS.findall(name) or [""])
     if last == "key" and not (before and _SECRET_KEY.fullmatch(before[-1])):
-        return _is_credential_name(name) and _LONG_MIX.fullmatch(value) is not None
+        alone = value.partition(";")[0]
+        return _is_credential_name(name) and _LONG_MIX.fullmatch(alone) is not None
     return _is_secret_parameter(name)
 
 

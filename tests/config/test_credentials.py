@@ -163,6 +163,7 @@ def test_a_file_of_prices_is_held_to_the_same_rule(tmp_path: Path) -> None:
         ("https://a.example/s?article_key=20260102010001&articleKey=12345&news-key=12345", None),
         ("https://a.example/s?key=64f1c2d3e4b5a6978899aabb", None),
         ("https://a.example/s?p=1&key=" + "9f8a7b6c" * 4, "https://a.example/s?p=1&key=…"),
+        ("https://a.example/s?key=" + "9f8a7b6c" * 4 + ";id=5", "https://a.example/s?key=…"),
         ("http://[", None),
         ("no address", None),
     ],

@@ -328,21 +328,25 @@ _ECHO: Final = re.compile(
 """The start of an answer that repeats both choices: "Yes or no? No."."""
 _NOT_THE_ANSWER: Final = (
     r"one|longer|more|less|answers?|mentions?|information|info|evidence|indication|details?|data|ideas?"
-    r"|clue|doubt|problem|comment|context|opinion|way"
+    r"|clue|doubt|problem|comment|context|opinion|way\s+(?:to|of)"
 )
 """Words after `no` that make it no answer: "No mention of it."."""
 _FIRST_WORD: Final = re.compile(rf"[\W_]*({_SAYS})\b(?!\s+(?:{_NOT_THE_ANSWER})\b)", re.I)
 _NEXT_WORD: Final = re.compile(
-    rf"[\W_]*(?:(?:and|or|but|then|well|wait|sorry|rather|actually)\b[\W_]*){{0,3}}({_SAYS})\b(?!\s+\w)",
+    rf"[\W_]*(?:(?:and|or|but|then|well|wait|sorry|rather|actually)\b[\W_]*){{0,3}}({_SAYS})\b(?!\s+\w|\.\s*\d)",
     re.I,
 )
-"""The next words, if they answer again: "Yes and no", but not "Yes, no other"."""
+"""The next words, if they answer again: "Yes and no", not "Yes, no other" or "Yes, No. 1"."""
 _LAST_WORD: Final = re.compile(
     r"[:.,;!?\u2026\u2013\u2014-][\s\"'*_]{0,8}(?:actually\s{1,8})?(yes|no)[\W_]{0,20}\Z", re.I
 )
 _SAID_TO_BE: Final = re.compile(
     rf"\b(?:answer|conclusion)(?:\s+is|\s+would be|\s*[:=])+[\W_]*({_SAYS})\b", re.I
 )
+_CONCLUDES: Final = re.compile(
+    rf"\b(?:so|therefore|thus|hence)\b[\W_]{{0,8}}({_SAYS})[\W_]{{0,20}}\Z", re.I
+)
+"""The last words, if they draw the conclusion: "No evidence supports it, so no."."""
 _LAST_LINE: Final = re.compile(rf"(?:^|\n)[\W_]{{0,20}}({_SAYS})[\W_]{{0,20}}\Z", re.I)
 
 
@@ -354,7 +358,7 @@ def _grade_yes_no(said: str, due: Accepted) -> Grade | None:
     echo = _ECHO.match(text)
     text = text[echo.end() :] if echo else text
     first = _FIRST_WORD.match(text)
-    found = [first or _LAST_LINE.search(text.strip())]
+    found = [first or _LAST_LINE.search(text.strip()), _CONCLUDES.search(text)]
     if first:
         found += [_NEXT_WORD.match(text, first.end()), _LAST_WORD.search(text)]
     words = [*_SAID_TO_BE.findall(text), *(each[1] for each in found if each)]
