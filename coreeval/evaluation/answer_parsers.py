@@ -73,6 +73,8 @@ _OPENING: Final = re.compile(
 )
 _STOP: Final = re.compile(r"[\"'*_`)]*\s*(?:[.,;:!(\n]|$)")
 _SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]*")
+_BROKEN_NOT: Final = re.compile(r"(?:(?<=\bnot)|(?<=n't)|(?<=\bnon)) ?\n ?(?=\w)", re.IGNORECASE)
+"""A line break between a negation and what it denies."""
 _DECIMAL_POINT: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _HIDDEN_STOPS: Final = str.maketrans(dict.fromkeys(".!?,;:", "\u00b7"))
 """A sign that ends no sentence, for the stops inside labels and numbers."""
@@ -158,7 +160,7 @@ class LabelReader:
 
     def _in_words(self, said: str) -> str | None:
         """Return the label that a text states, or None if it names several, or none clearly."""
-        text = _LATEX.sub("", extract_json(said))
+        text = _BROKEN_NOT.sub(" ", _LATEX.sub("", extract_json(said)))
         if self._alike:
             text = _EMPHASIS.sub(r"\2", text)
         if name := self._find_bare(text):

@@ -271,6 +271,18 @@ def test_numbers_beside_or_inside_labels_choose_none(names: tuple[str, ...], sai
         _shape_of(*names).parse(said)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The label is not\nentailment.",
+        "Label: not\nentailment",
+        "It isn't entailment, but not \nentailment.",
+    ],
+)
+def test_a_line_break_does_not_part_a_negation_from_its_label(said: str) -> None:
+    assert _shape_of("entailment", "not entailment").parse(said).label == "not entailment"
+
+
 def test_a_whole_number_may_have_decimals() -> None:
     for said in ("3.0", "The label is 3.0.", "Rating: 3.0", "joy 0.9. Label: 3"):
         assert _shape_of("1", "2", "3").parse(said).label == "3"
