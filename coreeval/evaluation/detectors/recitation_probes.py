@@ -110,7 +110,7 @@ def _make_quiz_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
     ]
     title = (
-        "The number of samples for which the target picked the original, the reworded, the first "
+        "The number of texts of which the target picked the original, the reworded, the first "
         "or the last text in both orders. Originals picked: the share of all answers that pick the "
         "original (0.5 by chance)."
     )
@@ -295,10 +295,13 @@ PEAKEDNESS: Final = Detector(
 
 
 def _choose_options(inputs: DetectorInputs) -> "list[TextPair]":
+    from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.recitation_options import choose_options
 
+    known = (sample for sample, _ in inputs.fields())
+    clusters = find_clusters((sample.id, sample.cluster, sample.fields) for sample in known)
     samples = ((sample.id, sample.label_text, arms) for sample, arms in inputs.fields())
-    return choose_options(samples, seed=inputs.seed)
+    return choose_options(samples, clusters, seed=inputs.seed)
 
 
 def _ask_options(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
