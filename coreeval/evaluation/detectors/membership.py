@@ -33,12 +33,15 @@ def make_membership(
     """
 
     def choose(inputs: DetectorInputs) -> "list[MembershipItem]":
+        from coreeval.evaluation.answer_codes import find_clusters
         from coreeval.evaluation.whitebox.membership_texts import MembershipSettings, choose_items
 
+        known = (sample for sample, _ in inputs.texts())
+        clusters = find_clusters((sample.id, sample.cluster, sample.fields) for sample in known)
         samples = (
             (
                 sample.id,
-                sample.cluster,
+                clusters[sample.id],
                 {arm: "\n".join(texts.values()) for arm, texts in arms.items()},
             )
             for sample, arms in inputs.texts()
