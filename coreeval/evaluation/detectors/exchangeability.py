@@ -24,15 +24,21 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
 
     def cut(inputs: DetectorInputs) -> "tuple[list[Shard], int]":
         """Return the shards of the originals, and the number of texts."""
+        from coreeval.evaluation.answer_codes import find_clusters
         from coreeval.evaluation.whitebox.exchangeability import (
             ExchangeabilitySettings,
+            join_neighbours,
             make_shards,
         )
 
         chosen = settings or ExchangeabilitySettings()
-        originals = [
-            "\n".join(arms["original"].values()) for _, arms in inputs.texts() if "original" in arms
-        ]
+        known = (sample for sample, _ in inputs.texts())
+        clusters = find_clusters((sample.id, sample.cluster, sample.fields) for sample in known)
+        originals = join_neighbours(
+            (clusters[sample.id], "\n".join(arms["original"].values()))
+            for sample, arms in inputs.texts()
+            if "original" in arms
+        )
         shards = make_shards(originals, chosen, seed=inputs.seed)
         return shards, min(len(originals), chosen.texts)
 
