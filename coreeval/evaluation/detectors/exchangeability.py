@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    list_clusters,
     make_verdict_table,
     make_weights_tables,
     read_text_scores,
@@ -24,7 +25,6 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
 
     def cut(inputs: DetectorInputs) -> "tuple[list[Shard], int]":
         """Return the shards of the originals, and the number of texts."""
-        from coreeval.evaluation.answer_codes import find_clusters
         from coreeval.evaluation.whitebox.exchangeability import (
             ExchangeabilitySettings,
             join_neighbours,
@@ -32,8 +32,7 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
         )
 
         chosen = settings or ExchangeabilitySettings()
-        known = (sample for sample, _ in inputs.texts())
-        clusters = find_clusters((sample.id, sample.cluster, sample.fields) for sample in known)
+        clusters = list_clusters(inputs)
         originals = join_neighbours(
             (clusters[sample.id], "\n".join(arms["original"].values()))
             for sample, arms in inputs.texts()

@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    list_clusters,
     make_verdict_table,
     make_weights_tables,
     read_text_scores,
@@ -33,11 +34,9 @@ def make_membership(
     """
 
     def choose(inputs: DetectorInputs) -> "list[MembershipItem]":
-        from coreeval.evaluation.answer_codes import find_clusters
         from coreeval.evaluation.whitebox.membership_texts import MembershipSettings, choose_items
 
-        known = (sample for sample, _ in inputs.texts())
-        clusters = find_clusters((sample.id, sample.cluster, sample.fields) for sample in known)
+        clusters = list_clusters(inputs)
         samples = (
             (
                 sample.id,

@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    list_clusters,
     make_verdict_table,
 )
 from coreeval.evaluation.scores import Score
@@ -295,13 +296,10 @@ PEAKEDNESS: Final = Detector(
 
 
 def _choose_options(inputs: DetectorInputs) -> "list[TextPair]":
-    from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.recitation_options import choose_options
 
-    known = (sample for sample, _ in inputs.fields())
-    clusters = find_clusters((sample.id, sample.cluster, sample.fields) for sample in known)
     samples = ((sample.id, sample.label_text, arms) for sample, arms in inputs.fields())
-    return choose_options(samples, clusters, seed=inputs.seed)
+    return choose_options(samples, list_clusters(inputs), seed=inputs.seed)
 
 
 def _ask_options(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
