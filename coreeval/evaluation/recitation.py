@@ -9,7 +9,7 @@ have read the twins; if it recites only the originals, it remembers the publishe
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from math import comb
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
@@ -144,18 +144,46 @@ def halve_text(text: str) -> HalvedText | None:
 def choose_items(samples: Iterable[tuple[str, ArmFields]], *, seed: int) -> list[RecitationItem]:
     """Return the items to ask targets about, at most `MOST_ITEMS`, drawn by seed and id.
 
+    Samples with the same original text, such as questions about one passage, are one item.
+
     Args:
         samples: The id of each sample, and its fields by arm. The longest field is halved.
         seed: The seed of the draw, which depends only on the seed and the ids.
     """
     found = (item for sample, arms in samples if (item := _make_item(sample, arms)))
-    return draw_items(found, seed=seed, most=MOST_ITEMS)
+    return draw_items(found, read_original, seed=seed, most=MOST_ITEMS)
 
 
-def draw_items(found: Iterable[Drawn], *, seed: int, most: int) -> list[Drawn]:
-    """Return at most `most` of the items, drawn by seed and ids, in the order of their ids."""
-    drawn = nsmallest(most, found, key=lambda item: (_rank(item.id, seed), item.id))
-    return sorted(drawn, key=lambda item: item.id)
+def read_original(item: RecitationItem) -> str:
+    """Return the words of the original; two texts with the same words are the same text."""
+    return " ".join(word for half in item.texts["original"] for word in find_words(half))
+
+
+def draw_items(
+    found: Iterable[Drawn], unit: Callable[[Drawn], str], *, seed: int, most: int
+) -> list[Drawn]:
+    """Return at most `most` of the items, drawn by seed and ids, in the order of their ids.
+
+    Of the items of one unit, only the first one of the draw is kept, because the test counts
+    independent items.
+
+    Args:
+        found: The items.
+        unit: A function that returns the unit of an item, such as its original text.
+        seed: The seed of the draw.
+        most: The most items.
+    """
+
+    def place(item: Drawn) -> tuple[int, str]:
+        return _rank(item.id, seed), item.id
+
+    kept = dict[str, Drawn]()
+    for item in found:
+        known = unit(item)
+        kept[known] = min(item, kept.get(known, item), key=place)
+        if len(kept) > 2 * most:  # bounds the memory; a later item cannot bring these back
+            kept = dict(nsmallest(most, kept.items(), key=lambda each: place(each[1])))
+    return sorted(nsmallest(most, kept.values(), key=place), key=lambda item: item.id)
 
 
 def find_longest_field(arms: ArmFields) -> str:
@@ -358,8 +386,8 @@ def _judge(
     if arm is None or not (recites or tried >= FEWEST_ITEMS):
         most = max((found.items for found in twins.values()), default=0)
         return "too_few", (
-            f"{min(most, tried)} texts have at least {2 * FEWEST_WORDS} words, a twin and answers; "
-            f"at least {FEWEST_ITEMS} are needed"
+            f"{min(most, tried)} different texts have at least {2 * FEWEST_WORDS} words, a twin "
+            f"and answers; at least {FEWEST_ITEMS} are needed"
         )
     found = twins[arm]
     counts = (

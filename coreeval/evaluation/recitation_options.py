@@ -60,18 +60,21 @@ class OptionFinding(ShareFinding):
     rouge_l_difference: Score
 
 
-def choose_options(samples: Iterable[tuple[str, str, ArmFields]], *, seed: int) -> list[TextPair]:
+def choose_options(
+    samples: Iterable[tuple[str, str, ArmFields]], clusters: Mapping[str, str], *, seed: int
+) -> list[TextPair]:
     """Return the questions to ask targets, at most `MOST_PAIRS`, drawn by seed.
 
     The masked option is drawn by seed and id from the wrong options that other options do not give
-    away, neither in the original nor in its twin.
+    away, neither in the original nor in its twin. Only one question of a cluster is asked.
 
     Args:
         samples: The id of each sample, the letter of its right option, and its fields by arm.
+        clusters: The cluster of each sample by id.
         seed: The seed of the draw, which depends only on the seed and the ids.
     """
     found = (pair for each in samples if (pair := _mask_option(*each, seed)))
-    return draw_items(found, seed=seed, most=MOST_PAIRS)
+    return draw_items(found, lambda pair: clusters[pair.id], seed=seed, most=MOST_PAIRS)
 
 
 def _mask_option(sample: str, right: str, arms: ArmFields, seed: int) -> TextPair | None:

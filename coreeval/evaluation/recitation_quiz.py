@@ -80,12 +80,18 @@ class Quiz(Value):
 def choose_quiz_items(samples: Iterable[tuple[str, ArmFields]], *, seed: int) -> list[QuizItem]:
     """Return the items to ask targets about, at most `MOST_ITEMS`, drawn by seed and id.
 
+    Samples with the same original text are one item.
+
     Args:
         samples: The id of each sample, and its fields by arm. The longest field is shown.
         seed: The seed of the draw, which depends only on the seed and the ids.
     """
     found = (item for sample, arms in samples if (item := _make_item(sample, arms)))
-    return draw_items(found, seed=seed, most=MOST_ITEMS)
+    return draw_items(found, _read_original, seed=seed, most=MOST_ITEMS)
+
+
+def _read_original(item: QuizItem) -> str:
+    return " ".join(find_words(item.original))
 
 
 def _make_item(sample: str, arms: ArmFields) -> QuizItem | None:
@@ -155,11 +161,11 @@ def _judge(
     asked: int, items: int, original: int, reworded: int, p_value: float
 ) -> tuple[QuizVerdict, str]:
     if asked >= FEWEST_ITEMS and items < (1 - MOST_REFUSED) * asked:
-        return "refusing", f"it picked a text in both orders for {items} of {asked} samples"
+        return "refusing", f"it picked a text in both orders for {items} of {asked} originals"
     if items < FEWEST_ITEMS:
         return "too_few", (
-            f"{items} texts have at least {FEWEST_WORDS} words, a reworded twin and answers "
-            f"in both orders; {FEWEST_ITEMS} are needed"
+            f"{items} different texts have at least {FEWEST_WORDS} words, a reworded twin and "
+            f"answers in both orders; {FEWEST_ITEMS} are needed"
         )
     counts = (
         f"in both orders it picked {original} of {items} originals and {reworded} rewordings "

@@ -105,6 +105,7 @@ def choose_pairs(
 ) -> list[TextPair]:
     """Return the texts to ask targets about, at most `MOST_PAIRS`, drawn by seed and id.
 
+    Samples with the same original text are one item.
     The twins are reworded texts, or updated ones if fewer than `FEWEST_ITEMS` texts have a reworded
     one and more have an updated one.
 
@@ -117,7 +118,7 @@ def choose_pairs(
     most = list[TextPair]()
     for arm in TWINS:
         made = (pair for each in samples() if (pair := _make_pair(*each, arm, cut)))
-        found = draw_items(made, seed=seed, most=MOST_PAIRS)
+        found = draw_items(made, _read_original, seed=seed, most=MOST_PAIRS)
         if len(found) >= FEWEST_ITEMS:
             return found
         most = max(most, found, key=len)
@@ -134,6 +135,11 @@ def _make_pair(
     if not original or not twin or original == twin:
         return None
     return TextPair(sample, arm, {"original": original, "twin": twin})
+
+
+def _read_original(pair: TextPair) -> str:
+    """Return the words of the original up to the end of its last place."""
+    return " ".join(word for part in pair.texts["original"][-1] for word in find_words(part))
 
 
 def list_places(pairs: Iterable[TextPair], *, draws: int = 1) -> Iterator[tuple[Place, HalvedText]]:
@@ -231,7 +237,7 @@ def judge_shares(
     scores = score_means(np.column_stack([columns, differences])) if items else [NO_SCORE] * 3
     unclear = _find_obstacle(len(pairs), items, tried)
     counts = (
-        f"the original scores above its twin for {higher} of {items} samples and below it for "
+        f"the original scores above its twin for {higher} of {items} texts and below it for "
         f"{lower} (p = {p_value:.2g})"
     )
     verdict, reason = unclear or (
@@ -260,7 +266,7 @@ def _find_obstacle(asked: int, items: int, tried: int) -> tuple[ShareVerdict, st
         return "refusing", f"it tried to continue {tried} of {asked} originals"
     if items < FEWEST_ITEMS:
         return "too_few", (
-            f"{items} texts are long enough and have a twin and answers to both; "
+            f"{items} different texts are long enough and have a twin and answers to both; "
             f"{FEWEST_ITEMS} are needed"
         )
     return None

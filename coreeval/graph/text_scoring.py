@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from coreeval.evaluation.answer_codes import find_clusters
 from coreeval.evaluation.detectors.base import (
     Detector,
     DetectorInputs,
@@ -26,6 +27,7 @@ from coreeval.evaluation.detectors.exchangeability import EXCHANGEABILITY
 from coreeval.evaluation.overlap.sources import ReadOptions, read_texts
 from coreeval.evaluation.whitebox.exchangeability import (
     ExchangeabilitySettings,
+    join_neighbours,
     judge_exchangeability,
     list_orders,
     make_shards,
@@ -306,7 +308,9 @@ def plan_order_scoring(
         UsageError: the source does not say how to read it, or there are no weights.
         DatasetError: no two texts fit into a shard.
     """
-    texts = [entry.text for entry in read_texts(source, how).entries]
+    entries = read_texts(source, how).entries
+    clusters = find_clusters((each.id, each.cluster, {"text": each.text}) for each in entries)
+    texts = join_neighbours((clusters[each.id], each.text) for each in entries)
     weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
     shards = make_shards(texts, settings, seed=seed)
 

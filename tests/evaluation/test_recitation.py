@@ -227,7 +227,7 @@ def test_few_tried_originals_clear_nobody() -> None:
         answers[item.id, "original"] = ("truncated", "")
     found = judge_recitation(items, answers)
     assert (found.verdict, found.unanswered) == ("too_few", 14)
-    assert "16 texts have at least 12 words" in found.reason
+    assert "16 different texts have at least 12 words" in found.reason
 
 
 def test_a_text_that_its_beginning_recites_is_not_asked_about() -> None:
@@ -265,6 +265,35 @@ def test_the_draw_of_items_depends_on_seed_and_ids_alone() -> None:
         for item in reversed(many)
     ]
     assert choose_items(samples, seed=7) == many
+
+
+def test_questions_about_one_text_are_one_item() -> None:
+    def ask(passages: int) -> dict[str, dict[Arm, dict[str, str]]]:
+        return {
+            f"{n}-{number}": {
+                "original": {"text": make_text(f"{n}"), "question": f"What is it? {number}"},
+                "semantic": {"text": make_text(f"{n} {number}"), "question": "What?"},
+            }
+            for n in range(passages)
+            for number in range(5)
+        }
+
+    asked = ask(FEWEST_ITEMS)
+    items = choose_items(asked.items(), seed=7)
+    assert sorted(item.id.partition("-")[0] for item in items) == sorted(
+        f"{n}" for n in range(FEWEST_ITEMS)
+    )
+    two = judge_recitation(items, {
+        (item.id, arm): ("answered", text.rest if (item.id[:2], arm) in known else f"No {item.id}")
+        for known in [{("0-", "original"), ("1-", "original")}]
+        for item in items
+        for arm, text in item.texts.items()
+    })  # fmt: skip
+    assert (two.verdict, two.twins["semantic"].original) == ("no_recitation", 2)
+
+    many = choose_items(ask(2 * MOST_ITEMS + 50).items(), seed=7)
+    assert len({item.id.partition("-")[0] for item in many}) == len(many) == MOST_ITEMS
+    assert choose_items(reversed(ask(2 * MOST_ITEMS + 50).items()), seed=7) == many
 
 
 TEXT = HalvedText("Once upon a time there was", "a small red ferry on the lake of Lenn")
@@ -333,7 +362,9 @@ def test_planted_targets_are_found_and_clean_ones_are_not() -> None:
 def test_few_texts_and_refusals_say_nothing() -> None:
     few = make_items(FEWEST_ITEMS - 1, "semantic")
     found = judge_recitation(few, answer_all(few, {"original": 1.0}, 0))
-    assert found.verdict == "too_few" and "19 texts have at least 12 words" in found.reason
+    assert (
+        found.verdict == "too_few" and "19 different texts have at least 12 words" in found.reason
+    )
     assert judge_recitation([], {}).verdict == "too_few"
     items = make_items(30, "semantic")
     mute = {key: ("refused", "") for key in answer_all(items, {}, 0)}

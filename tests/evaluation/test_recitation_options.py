@@ -1,12 +1,16 @@
 """A wrong option is masked and asked for: who knows those of originals has read or guessed them."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from coreeval.evaluation.detectors.base import DetectorInputs, SampleTexts
 from coreeval.evaluation.detectors.recitation_probes import OPTIONS
 from coreeval.evaluation.recitation import FEWEST_ITEMS
 from coreeval.evaluation.recitation_options import CAVEAT, choose_options, judge_options
 from coreeval.evaluation.recitation_shares import Answers, TextPair, list_places
-from coreeval.schema import Arm
+from coreeval.schema import Arm, Sample
+from coreeval.tasks import load_task
 
 OLD = {"question": "Who built it?", "A": "Acme Ltd", "B": "Hooli", "C": "Stark and Sons"}
 NEW = {"question": "Who opens it?", "A": "Globex", "B": "Norvik", "C": "Initech"}
@@ -17,7 +21,10 @@ def choose(
 ) -> list[TextPair]:
     arms: dict[Arm, dict[str, str]] = {"original": old}
     arms |= {"updated": new} if new else {}
-    return choose_options([(f"q{n:02}", right, arms) for n in range(number)], seed=7)
+    ids = [f"q{n:02}" for n in range(number)]
+    return choose_options(
+        [(each, right, arms) for each in ids], {each: each for each in ids}, seed=7
+    )
 
 
 def test_a_wrong_option_is_masked_in_both_texts() -> None:
@@ -47,6 +54,25 @@ def test_what_has_no_option_to_mask(
     old: dict[str, str], new: dict[str, str] | None, right: str
 ) -> None:
     assert choose(old, new, right) == []
+
+
+def test_one_question_of_a_cluster_is_asked() -> None:
+    samples = [(f"q{n}", "B", {"original": OLD, "updated": NEW}) for n in range(6)]
+    clusters = {name: name if name == "q5" else "one passage" for name, *_ in samples}
+    asked = {pair.id for pair in choose_options(samples, clusters, seed=7)}  # type: ignore[arg-type]
+    assert "q5" in asked and len(asked) == 2
+
+    def read() -> Iterator[SampleTexts]:
+        for name, cluster in clusters.items():
+            sample = Sample(
+                id=name, split="test", fields=OLD, label=1, label_text="B", cluster=cluster
+            )
+            yield SampleTexts(sample, {"original": OLD, "updated": NEW})
+
+    assert OPTIONS.questions
+    task = load_task("multiple_choice")
+    inputs = DetectorInputs(task=task, seed=7, texts=read, fields=read)
+    assert len(list(OPTIONS.questions(inputs))) == 2 * len(asked)
 
 
 def said(pairs: list[TextPair], known: dict[str, int]) -> Answers:
@@ -92,7 +118,7 @@ def test_who_completes_closed_sets_is_not_said_to_recite() -> None:
             for each in (options, news)
         )
         samples.append((f"q{n:02}", "A", {"original": old, "updated": new}))
-    pairs = choose_options(samples, seed=1)
+    pairs = choose_options(samples, {each[0]: each[0] for each in samples}, seed=1)
     found = judge_options(pairs, said(pairs, {"original": 17, "twin": 0}))
     assert (found.items, found.higher, found.lower) == (24, 17, 0) and found.p_value < 1e-5
     assert OPTIONS.verdicts[found.verdict] == "cannot_tell"

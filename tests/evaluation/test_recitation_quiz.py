@@ -71,6 +71,15 @@ def test_the_draw_is_bounded_and_depends_on_seed_and_ids() -> None:
     assert choose_quiz_items(samples, seed=7) == many
 
 
+def test_questions_about_one_text_are_one_item() -> None:
+    samples: list[tuple[str, dict[Arm, dict[str, str]]]] = [
+        (f"{n}-{number}", {"original": {"text": text}, "semantic": {"text": make_text(f"s{n}")}})
+        for n in range(3)
+        for number, text in enumerate((make_text(f"{n}"), make_text(f"{n}").upper()))
+    ]
+    assert [item.id[0] for item in choose_quiz_items(samples, seed=0)] == ["0", "1", "2"]
+
+
 def test_counts_by_hand() -> None:
     items = make_items(24)
     said = answer_all(items[:12], find_letter)
@@ -127,10 +136,12 @@ def test_who_remembers_two_in_five_is_found_and_guesses_and_habits_are_not() -> 
 def test_few_texts_and_answers_without_a_letter_say_nothing() -> None:
     few = make_items(FEWEST_ITEMS - 1)
     found = judge_quiz(few, answer_all(few, find_letter))
-    assert found.verdict == "too_few" and found.reason.startswith("19 texts have at least 6 words")
+    assert found.verdict == "too_few" and found.reason.startswith(
+        "19 different texts have at least 6 words"
+    )
     none = judge_quiz([], {})
     assert (none.verdict, none.picked) == ("too_few", NO_SCORE)
     items = make_items(30)
     mute = judge_quiz(items, answer_all(items, lambda *_: "I cannot know that."))
     assert mute.verdict == "refusing"
-    assert mute.reason == "it picked a text in both orders for 0 of 30 samples"
+    assert mute.reason == "it picked a text in both orders for 0 of 30 originals"

@@ -101,6 +101,16 @@ def test_a_text_without_a_different_twin_is_not_asked_about() -> None:
     assert choose_pairs(lambda: samples, cut_ngrams, seed=0) == []
 
 
+def test_questions_about_one_text_are_one_pair() -> None:
+    samples: list[tuple[str, Mapping[Arm, Mapping[str, str]]]] = [
+        (f"{name}-{arms['original']['text'][:9]}", {**arms, "semantic": {"text": make_text(name)}})
+        for _, arms in make_samples(FEWEST_ITEMS)
+        for name in "abc"
+    ]
+    for cut in (cut_ngrams, cut_half):
+        assert len(choose_pairs(lambda: samples, cut, seed=0)) == FEWEST_ITEMS
+
+
 # -- n-grams --------------------------------------------------------------------------------------
 
 
@@ -148,7 +158,7 @@ def test_ngrams_by_hand() -> None:
     assert found.twin.estimate == pytest.approx(2 * 2 / 3 / FEWEST_ITEMS)
     assert found.verdict == "no_recitation"
     assert found.reason == (
-        "the original scores above its twin for 7 of 20 samples and below it for 1 (p = 0.035)"
+        "the original scores above its twin for 7 of 20 texts and below it for 1 (p = 0.035)"
     )
 
 
@@ -180,7 +190,9 @@ def test_who_remembers_a_fifth_of_the_originals_is_found_and_a_fluent_target_is_
 def test_few_texts_and_refusals_say_nothing() -> None:
     few = make_pairs(FEWEST_ITEMS - 1, cut_ngrams)
     found = judge_ngrams(few, answer_ngrams(few, lambda place: place.side == "original"))
-    assert found.verdict == "too_few" and found.reason.startswith("19 texts are long enough")
+    assert found.verdict == "too_few" and found.reason.startswith(
+        "19 different texts are long enough"
+    )
     none = judge_ngrams([], {})
     assert (none.verdict, none.compared, none.original.estimate) == ("too_few", None, None)
     pairs = make_pairs(30, cut_ngrams)

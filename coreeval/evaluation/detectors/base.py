@@ -112,6 +112,14 @@ class DetectorInputs:
     gold."""
 
 
+def list_clusters(inputs: DetectorInputs) -> dict[str, str]:
+    """Return the cluster of each sample by its id."""
+    from coreeval.evaluation.answer_codes import find_clusters
+
+    samples = (sample for sample, _ in inputs.texts())
+    return find_clusters((sample.id, sample.cluster, sample.fields) for sample in samples)
+
+
 class DetectorQuestion(NamedTuple):
     """A question in words to every target."""
 

@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    list_clusters,
     make_verdict_table,
     make_weights_tables,
     read_text_scores,
@@ -26,13 +27,17 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
         """Return the shards of the originals, and the number of texts."""
         from coreeval.evaluation.whitebox.exchangeability import (
             ExchangeabilitySettings,
+            join_neighbours,
             make_shards,
         )
 
         chosen = settings or ExchangeabilitySettings()
-        originals = [
-            "\n".join(arms["original"].values()) for _, arms in inputs.texts() if "original" in arms
-        ]
+        clusters = list_clusters(inputs)
+        originals = join_neighbours(
+            (clusters[sample.id], "\n".join(arms["original"].values()))
+            for sample, arms in inputs.texts()
+            if "original" in arms
+        )
         shards = make_shards(originals, chosen, seed=inputs.seed)
         return shards, min(len(originals), chosen.texts)
 

@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    list_clusters,
     make_verdict_table,
     make_weights_tables,
     read_text_scores,
@@ -35,10 +36,11 @@ def make_membership(
     def choose(inputs: DetectorInputs) -> "list[MembershipItem]":
         from coreeval.evaluation.whitebox.membership_texts import MembershipSettings, choose_items
 
+        clusters = list_clusters(inputs)
         samples = (
             (
                 sample.id,
-                sample.cluster,
+                clusters[sample.id],
                 {arm: "\n".join(texts.values()) for arm, texts in arms.items()},
             )
             for sample, arms in inputs.texts()

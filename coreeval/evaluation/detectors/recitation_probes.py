@@ -9,6 +9,7 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     Json,
     TextAnswer,
+    list_clusters,
     make_verdict_table,
 )
 from coreeval.evaluation.scores import Score
@@ -110,7 +111,7 @@ def _make_quiz_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
     ]
     title = (
-        "The number of samples for which the target picked the original, the reworded, the first "
+        "The number of texts of which the target picked the original, the reworded, the first "
         "or the last text in both orders. Originals picked: the share of all answers that pick the "
         "original (0.5 by chance)."
     )
@@ -298,7 +299,7 @@ def _choose_options(inputs: DetectorInputs) -> "list[TextPair]":
     from coreeval.evaluation.recitation_options import choose_options
 
     samples = ((sample.id, sample.label_text, arms) for sample, arms in inputs.fields())
-    return choose_options(samples, seed=inputs.seed)
+    return choose_options(samples, list_clusters(inputs), seed=inputs.seed)
 
 
 def _ask_options(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:

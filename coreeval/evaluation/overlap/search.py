@@ -34,6 +34,8 @@ class TextEntry:
     """The fields of the item, one per line."""
     answer: str | None = None
     """The label or reference of the item; None if it has none."""
+    cluster: str = ""
+    """The cluster of the item; empty if the benchmark does not state it."""
 
 
 @dataclass(frozen=True)

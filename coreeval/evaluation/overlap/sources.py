@@ -133,7 +133,7 @@ def _read_samples(
         return _join_texts(iter(kind.compared(task, fields).values()))
 
     entries = [
-        TextEntry(each.id, join(each.fields), kind.gold(each.fields, each.label_text))
+        TextEntry(each.id, join(each.fields), kind.gold(each.fields, each.label_text), each.cluster)
         for each in read.samples
     ]
     return BenchmarkTexts(source.name, tuple(entries), read.bad_rows)
@@ -143,7 +143,10 @@ def _read_items(source: _Source, how: ReadOptions) -> BenchmarkTexts:
     _check_fields(how.fields, ("input",), source.name)
     split = source.split or (source.path.stem if source.path.is_file() else "test")
     read = load_items(source.format, source.path, split)
-    entries = (TextEntry(each.id, each.input, each.output.strip() or None) for each in read.items)
+    entries = (
+        TextEntry(each.id, each.input, each.output.strip() or None, each.cluster)
+        for each in read.items
+    )
     return BenchmarkTexts(source.name, tuple(entries), read.bad_rows)
 
 
@@ -168,7 +171,7 @@ def _read_delimited(path: Path, reader: Reader) -> Iterator[ItemRecord]:
 
 
 def _read_parquet(path: Path, fields: Sequence[str]) -> Iterator[ItemRecord]:
-    return read_parquet_records(path, columns={*fields, "id", *ANSWERS})
+    return read_parquet_records(path, columns={*fields, "id", "cluster", *ANSWERS})
 
 
 _TABLES: dict[str, Callable[[Path, Sequence[str]], Iterator[ItemRecord]]] = {
@@ -238,7 +241,8 @@ def _entry(found: _TableRow, fields: Sequence[str], seen: set[str]) -> TextEntry
     if reason:
         return make_bad_row(found.file, row.line, reason, str(row.values or ""))
     seen.add(number)
-    return TextEntry(number, _join_texts(map(str, texts)), _find_answer(row.values))
+    cluster = str(row.values.get("cluster") or "")
+    return TextEntry(number, _join_texts(map(str, texts)), _find_answer(row.values), cluster)
 
 
 def _defect(field: str, text: object) -> str:

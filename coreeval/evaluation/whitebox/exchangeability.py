@@ -6,8 +6,10 @@ unread text for comparison (Oren et al. 2023, arXiv 2310.17623). The texts are d
 independent shards.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from random import Random
 from typing import Final, Literal, NamedTuple
 
@@ -94,6 +96,22 @@ class Exchangeability(Value):
     shards: tuple[ShardFinding, ...]
     left_out: int
     """The number of texts in no shard: longer than a shard, or in a shard without scores."""
+
+
+def join_neighbours(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the texts in their order, with neighbours of one cluster joined into one text.
+
+    The texts of a cluster, such as questions about one passage, are neighbours in a published file.
+    Any model finds this order more probable than one that separates them, so they keep it in every
+    order. Equal texts are joined into one.
+
+    Args:
+        texts: The cluster and the text of each sample.
+    """
+    return [
+        SEPARATOR.join(dict.fromkeys(text for _, text in neighbours))
+        for _, neighbours in groupby(texts, key=itemgetter(0))
+    ]
 
 
 def make_shards(
@@ -183,8 +201,9 @@ def judge_shards(found: Sequence[ShardFinding], texts: int) -> Exchangeability:
     verdict, reason = _judge(number, values, exact)
     if verdict == "too_few" and number < texts:
         reason += (
-            f"; shards with {format_quantity(texts - number, 'text')} were not scored: if they are "
-            "longer than the model's window, use a smaller --shard"
+            f"; {format_quantity(texts - number, 'text')} without a score: use a larger --shard if "
+            "texts are longer than a shard, and a smaller one if shards are longer than the "
+            "model's window"
         )
     return Exchangeability(
         verdict=verdict,

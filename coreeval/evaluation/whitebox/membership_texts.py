@@ -32,7 +32,7 @@ class MembershipItem:
     id: str
     texts: Mapping[Arm, str]
     context: Sequence[str] = ()
-    """The ids of the samples whose texts precede it for CoDeC."""
+    """The ids of the samples whose texts precede it for CoDeC, none of its own cluster."""
     cluster: str = ""
 
 
@@ -90,7 +90,9 @@ def _add_context(
     others = [
         other.id
         for other in drawn
-        if other.id != item.id and item.texts.keys() <= other.texts.keys()
+        if other.id != item.id
+        and not (item.cluster and other.cluster == item.cluster)
+        and item.texts.keys() <= other.texts.keys()
     ]
     some = Random(f"{seed} {item.id}").sample(others, min(number, len(others)))
     return MembershipItem(id=item.id, texts=item.texts, context=some, cluster=item.cluster)

@@ -12,7 +12,7 @@ from coreeval.evaluation.overlap.sources import ReadOptions, read_texts
 from tests.cli.kit import DEMO, config_text
 
 ROWS = [
-    {"id": "x", "question": "Who?", "more": "Here", "label": "yes"},
+    {"id": "x", "question": "Who?", "more": "Here", "label": "yes", "cluster": "p1"},
     {"id": "y", "question": " ", "more": "Here"},
     {"id": "x", "question": "When?", "more": "Here"},
 ]
@@ -72,12 +72,12 @@ def test_a_table_is_read_by_its_columns(tmp_path: Path, ending: str) -> None:
         path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS), encoding="utf-8")
     else:
         mark = {"csv": ",", "tsv": "\t"}[ending]
-        lines = [ROWS[0], *({"label": "", **row} for row in ROWS)]
+        lines = [ROWS[0], *({"label": "", "cluster": "", **row} for row in ROWS)]
         cells = [[str(row[name]) for name in ROWS[0]] for row in lines]
         path.write_text("\n".join(map(mark.join, [list(ROWS[0]), *cells[1:]])), encoding="utf-8")
     found = read_texts(str(path), BOTH)
-    assert [(each.id, each.text, each.answer) for each in found.entries] == [
-        ("x", "Who?\nHere", "yes")
+    assert [(each.id, each.text, each.answer, each.cluster) for each in found.entries] == [
+        ("x", "Who?\nHere", "yes", "p1")
     ]
     assert [row.reason for row in found.bad_rows] == [
         "question is empty",

@@ -1,23 +1,28 @@
 """Orders of a file: shards, exact p-values by hand, and verdicts."""
 
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp  # type: ignore[import-untyped]
 
 from coreeval.errors import DatasetError
+from coreeval.evaluation.detectors.base import DetectorInputs, SampleTexts
 from coreeval.evaluation.detectors.exchangeability import EXCHANGEABILITY
 from coreeval.evaluation.whitebox.exchangeability import (
     ExchangeabilitySettings,
     ShardFinding,
     combine_orders,
     compare_shards,
+    join_neighbours,
     judge_exchangeability,
     judge_shards,
     list_orders,
     make_shards,
 )
+from coreeval.schema import Sample
+from coreeval.tasks import load_task
 from coreeval.tools.text_scores import TextScores
 
 TEXTS = [f"text number {at:02}" for at in range(40)]
@@ -34,6 +39,29 @@ def test_shards_are_neighbours_and_every_order_has_the_same_texts() -> None:
         assert all(sorted(order) == sorted(shard.orders[0]) for order in shard.orders)
     again, other = (make_shards(TEXTS, SETTINGS, seed=seed) for seed in (1, 2))
     assert again == shards != other
+
+
+def test_neighbours_of_one_cluster_stay_together_in_every_order() -> None:
+    grouped = [("a", "one"), ("a", "two"), ("b", "three"), ("b", "three"), ("a", "four")]
+    assert join_neighbours(grouped) == ["one\ntwo", "three", "four"]
+
+    def read() -> Iterator[SampleTexts]:
+        for at in range(20):
+            fields = {"context": f"passage {at // 2:02}", "question": f"question {at:02}"}
+            name, cluster = str(at), str(at // 2)
+            sample = Sample(id=name, split="test", fields=fields, label=0, label_text="x",
+                            cluster=cluster)  # fmt: skip
+            yield SampleTexts(sample, {"original": fields})
+
+    task = load_task("reading_comprehension")
+    assert EXCHANGEABILITY.questions
+    inputs = DetectorInputs(task=task, seed=1, texts=read, fields=read)
+    orders = [question.text for question in EXCHANGEABILITY.questions(inputs)]
+    assert len(set(orders)) > 9
+    for order in orders:
+        for at in range(10):
+            passage, even, odd = f"passage {at:02}", f"question {2 * at:02}", 2 * at + 1
+            assert f"{passage} {even} {passage} question {odd:02}" in order
 
 
 def test_empty_and_long_texts_are_in_no_shard() -> None:
@@ -111,7 +139,7 @@ def test_a_shard_without_all_its_scores_is_left_out() -> None:
     assert len(found.shards) == len(shards) - 1
     assert found.left_out == len(shards[0].texts)
     found = judge_exchangeability(shards, {}, len(TEXTS))
-    assert found.verdict == "too_few" and "use a smaller --shard" in found.reason
+    assert found.verdict == "too_few" and "use a larger --shard if" in found.reason
 
 
 def test_orders_that_are_all_as_probable_say_nothing() -> None:

@@ -2,6 +2,7 @@
 
 import random
 import zlib
+from collections.abc import Iterator
 from math import exp, log
 
 import pytest
@@ -9,7 +10,12 @@ from pydantic import ValidationError
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.detectors.base import TextAnswer, read_text_scores
+from coreeval.evaluation.detectors.base import (
+    DetectorInputs,
+    SampleTexts,
+    TextAnswer,
+    read_text_scores,
+)
 from coreeval.evaluation.detectors.membership import MEMBERSHIP
 from coreeval.evaluation.whitebox.membership import FEWEST, judge_membership
 from coreeval.evaluation.whitebox.membership_scores import (
@@ -27,7 +33,8 @@ from coreeval.evaluation.whitebox.membership_texts import (
     choose_items,
     list_texts,
 )
-from coreeval.schema import Arm
+from coreeval.schema import Arm, Sample
+from coreeval.tasks import load_task
 from coreeval.tools.text_scores import TextScores
 
 ARMS: tuple[Arm, ...] = ("original", "semantic", "updated", "control")
@@ -286,5 +293,24 @@ def test_context_is_of_the_same_arm_and_not_the_text_itself() -> None:
         assert own == texts[f"alone:updated:{item.id}"]
         assert len(before) == 2 and own not in before
         assert all(each.startswith("updated ") for each in before)
+    shared = [(name, str(int(name) // 3), texts) for name, _, texts in samples]
+    for item in choose_items(shared, MembershipSettings(context=5), seed=1):
+        assert len(item.context) == 3, "a text of the same passage would give the text away"
+        assert not any(int(other) // 3 == int(item.id) // 3 for other in item.context)
     none = choose_items(samples, MembershipSettings(context=0), seed=1)
     assert len(list_texts(none)) == 4 * 6
+
+
+def test_a_text_that_occurs_twice_is_one_cluster_without_a_column_for_it() -> None:
+    def read() -> Iterator[SampleTexts]:
+        for at in range(8):
+            fields = {"text": f"text {at // 2}"}
+            sample = Sample(id=str(at), split="test", fields=fields, label=0, label_text="joy")
+            yield SampleTexts(sample, {"original": fields, "semantic": {"text": f"reworded {at}"}})
+
+    assert MEMBERSHIP.questions
+    inputs = DetectorInputs(task=load_task("emotion"), seed=1, texts=read, fields=read)
+    said = [each.text for each in MEMBERSHIP.questions(inputs) if "context:original" in each.key]
+    assert len(said) == 8
+    for *before, own in (text.split("\n\n") for text in said):
+        assert before and own not in before
