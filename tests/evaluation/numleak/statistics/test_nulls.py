@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Point
-from coreeval.evaluation.numleak.statistics.baselines import score_baselines
+from coreeval.evaluation.numleak.statistics.baselines import (
+    guesses_without_memory,
+    score_baselines,
+)
 from coreeval.evaluation.numleak.statistics.measurements import AuditSettings
 from coreeval.evaluation.numleak.statistics.nulls import (
     compare_siblings,
@@ -164,6 +167,23 @@ def test_too_few_values_of_a_year_make_no_mean() -> None:
     found = score_baselines(asked([1, 2], [1, 2]), few, tolerance=0.25)
     assert "year" not in found and found["constant"].mae == pytest.approx(5.5)
     assert score_baselines(asked([1, 2], [1, 2]), {}, tolerance=0.25) == {}
+
+
+def test_a_value_is_previous_only_if_it_is_one_period_earlier() -> None:
+    gap = {at: value for at, value in VALUES.items() if at not in (month(7), month(8))}
+    found = score_baselines(asked(WALK, WALK), gap, tolerance=0.25)["previous"]
+    assert found.gain.n == 56, "not the first of 58, and not the one after the gap"
+    friday, monday, later = (Period.parse(f"2020-03-{day:02d}", "daily") for day in (6, 9, 18))
+    days = {friday: 1.0, monday: 2.0, later: 4.0, later.shift(1): 5.0}
+    guessed = guesses_without_memory({**days, **{later.shift(n): 5.0 for n in range(2, 9)}})
+    assert monday in guessed["previous"] and later not in guessed["previous"]
+
+
+def test_the_values_of_a_few_periods_give_only_means_over_all_years() -> None:
+    few = {at: value for place, (at, value) in enumerate(VALUES.items()) if place % 3 == 0}
+    assert set(score_baselines(asked(WALK, WALK), few, tolerance=0.25)) == {"constant", "season"}
+    half = {at: value for place, (at, value) in enumerate(VALUES.items()) if place % 2 == 0}
+    assert "year" in score_baselines(asked(WALK, WALK), half, tolerance=0.25)
 
 
 Floats = NDArray[np.float64]
