@@ -76,6 +76,22 @@ def year_means(values: SeriesValues) -> SeriesValues:
     return _means(values, lambda date: date.start.year, least) if least else {}
 
 
+def _means_of_others(values: SeriesValues) -> SeriesValues:
+    """Map each date to the mean of the other values of its year, if there are at least two.
+
+    Empty if that leaves out most dates.
+    """
+    sums, counts = defaultdict[int, float](float), Counter(date.start.year for date in values)
+    for date, value in values.items():
+        sums[date.start.year] += value
+    found = {
+        date: (sums[date.start.year] - value) / (counts[date.start.year] - 1)
+        for date, value in values.items()
+        if counts[date.start.year] > 2
+    }
+    return found if 2 * len(found) >= len(values) else {}
+
+
 def season_means(values: SeriesValues) -> SeriesValues:
     """Map each date to the mean of its season over the years; empty for an annual series."""
     if not values or next(iter(values)).frequency == "annual":
@@ -108,12 +124,13 @@ def score_baselines(
 def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesValues]:
     """Return the guesses of each method without memory, for the dates that it covers.
 
-    Without values for most periods, only means over all years can be guessed.
+    Without values for most periods, the year's mean is estimated from its other values. It is a
+    weaker guess than the mean: it can show that answers are inexact, but not that they are exact.
     """
     overall = float(np.mean(list(values.values())))
     constant, seasons = dict.fromkeys(values, overall), season_means(values)
     if not knows_most_periods(values):
-        return {"constant": constant, "season": seasons}
+        return {"constant": constant, "year": _means_of_others(values), "season": seasons}
     years = year_means(values)
     return {
         "constant": constant,

@@ -170,9 +170,9 @@ def _on_gaps(values: Mapping[Period, float]) -> Iterator[str]:
     if values and not knows_most_periods(values):
         yield (
             "values are known for fewer than half of the periods between the first and the last "
-            "date, so the baselines of each year's mean and of the previous value are missing, and "
-            "shifted answers are not searched for: only answers that are exact to the last digit "
-            "can show memory; for these comparisons, pass the whole published series"
+            "date, so there is no baseline of the previous value and at best a rough one of each "
+            "year's mean, and shifted answers are not searched for: only answers that are exact to "
+            "the last digit can show memory; for these comparisons, pass the whole published series"
         )
 
 
