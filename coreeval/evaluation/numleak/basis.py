@@ -17,7 +17,12 @@ import numpy as np
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Point, Stratum
 from coreeval.evaluation.numleak.signature import MIN_DATES
-from coreeval.evaluation.numleak.statistics.baselines import FACTORS, LAGS, SeriesValues
+from coreeval.evaluation.numleak.statistics.baselines import (
+    FACTORS,
+    LAGS,
+    SeriesValues,
+    knows_most_periods,
+)
 from coreeval.evaluation.numleak.statistics.date_intervals import collect_answers
 from coreeval.evaluation.numleak.statistics.estimation import OTHER_UNIT
 from coreeval.evaluation.statistics import Array
@@ -38,8 +43,11 @@ def find_shift(points: Sequence[Point], values: Values) -> int:
 
     The result is the shift with the least mean error among those at which the answers are
     significantly closer than at their own dates, by a sign test over dates (Dixon and Mood 1946)
-    whose p-value is multiplied by the number of shifts tried.
+    whose p-value is multiplied by the number of shifts tried. Shifts are not tried if the values of
+    most periods are unknown.
     """
+    if not knows_most_periods(values):
+        return 0
     answers = collect_answers(each for each in points if each.variant == "value")
     kept = [place for place, period in enumerate(answers.periods) if period in values]
     if not kept:

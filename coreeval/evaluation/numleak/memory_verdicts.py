@@ -118,7 +118,7 @@ def _perhaps(case: MemoryCase) -> VerdictReasons | None:
     if not case.may_be_recall:
         return None
     r, near = case.measured.overall.pearson_r, describe_nearness(case.bars.baseline, case.bars.gain)
-    exact = (f"Yet the answers are close: {case.closeness}.",) if case.is_exact else ()
+    exact = (f"Yet the answers are close: {case.closeness}.",) if case.is_close else ()
     return (
         "It is unclear whether the answers follow their dates: r is "
         f"{span(r)}{p_text(case.chance)}, and the error is {near}.",

@@ -91,6 +91,13 @@ class Period:
         months = self.start.year * 12 + self.start.month - 1 + count * _MONTHS_OF[self.frequency]
         return type(self)(date(months // 12, months % 12 + 1, 1), self.frequency)
 
+    def count_until(self, later: "Period") -> int:
+        """Return the number of whole periods from this one to a later one."""
+        if self.frequency in _DAYS_OF:
+            return (later.start - self.start).days // _DAYS_OF[self.frequency]
+        months = 12 * (later.start.year - self.start.year) + later.start.month - self.start.month
+        return months // _MONTHS_OF[self.frequency]
+
     def months_after(self, day: date) -> float:
         """Return the months from a day to the period's last day; negative if that is earlier."""
         return (self.last_day - day).days / 30.4375

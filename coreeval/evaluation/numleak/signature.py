@@ -218,6 +218,19 @@ class MemoryCase:
 
     @property
     def is_exact(self) -> bool:
+        """Return whether the answers are more exact than the most exact knowledge without memory.
+
+        False if this knowledge is unknown, because the series has few known values.
+        """
+        return self.knows_neighbours and self.is_close
+
+    @property
+    def knows_neighbours(self) -> bool:
+        """Return whether the values of most periods are known, and so the previous values."""
+        return "previous" in self.measured.baselines
+
+    @property
+    def is_close(self) -> bool:
         """Return whether the answers are more exact than knowledge in words allows."""
         hits = self.bars.can_discriminate and self.hits.ci_low > self.bars.words
         return hits or self.bars.gain.ci_low > WORDS_GAIN
@@ -243,7 +256,17 @@ class MemoryCase:
         beside = bar if self.bars.can_discriminate else "a tolerance too wide to reveal memory"
         return (
             f"{within}, {beside}. The mean error is {near}; with values known only in words, it "
-            f"would be at most {WORDS_GAIN:.0%} smaller than that of the baseline"
+            f"would be at most {WORDS_GAIN:.0%} smaller than that of the baseline{self._but}"
+        )
+
+    @property
+    def _but(self) -> str:
+        """Say that closeness does not show memory if neighbouring values are unknown."""
+        if self.knows_neighbours:
+            return ""
+        return (
+            ". However, the values of most periods are unknown: a model that knows each year's "
+            "mean or the previous value might be as close"
         )
 
     @property
@@ -281,7 +304,7 @@ class MemoryCase:
         """Return whether there may be relevant recall; exact answers count, regardless of r."""
         if self.measured.modal.estimate == 1:
             return False  # a constant answer does not follow anything
-        if self.is_exact:
+        if self.is_close:
             return True
         r = self.measured.overall.pearson_r
         if self.depends_on_dates:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,7 @@ def records(*dates: str, truths: tuple[float | None, ...], text: str = "5") -> l
         (("1999-Q1", "2001-Q4"), "quarterly"),
         (("1999-02", "200104"), "monthly"),
         (("1999-02-01", "2001-04-01"), "monthly"),
+        (("1999-02-28", "2001-04-30"), "monthly"),
         (("1999-02-01", "2001-04-02"), "daily"),
     ],
 )
@@ -292,9 +294,9 @@ def test_pictures_of_hardly_anything_are_drawn(tmp_path: Path) -> None:
 Floats = NDArray[np.float64]
 
 
-def slow_series() -> Series:
+def slow_series(seed: int = 4) -> Series:
     """Return a slow series with one decimal, as a rate of unemployment."""
-    steps = np.random.default_rng(4).normal(0, 0.15, len(MONTHS))
+    steps = np.random.default_rng(seed).normal(0, 0.15, len(MONTHS))
     values = np.round(6 + np.cumsum(steps), 1).tolist()
     definition = series().definition.model_copy(update={"decimals": 1})
     return Series(definition=definition, values=dict(zip(MONTHS, values, strict=True)))
@@ -310,6 +312,41 @@ def audit(
     cutoffs = {"m": CUTOFF if cutoff else None}
     (found,) = audit_replies(replies, {"tides": about}, SETTINGS, cutoffs)
     return found
+
+
+def asked_dates_only(about: Series, said: Mapping[Period, float], decimals: int) -> Audit:
+    """Return the audit with the truth in the answers, and no other values."""
+    few = {month: about.values[month] for month in said}
+    return audit(replace(about, values=few), said, decimals)
+
+
+def test_a_year_known_by_its_mean_is_not_memorized_if_only_the_asked_values_are_known() -> None:
+    verdicts = []
+    for seed in range(5):
+        about = slow_series(seed)
+        known = np.array(list(about.values.values()))
+        means = dict(zip(MONTHS, np.repeat(known.reshape(-1, 12).mean(axis=1), 12), strict=True))
+        dates = sorted(np.random.default_rng(seed).choice(len(MONTHS), 40, replace=False))
+        found = asked_dates_only(about, {MONTHS[at]: float(means[MONTHS[at]]) for at in dates}, 1)
+        verdicts.append(found.verdict)
+        assert any("fewer than half of the periods" in note for note in found.notes)
+        if found.verdict == "inconclusive":
+            assert "the values of most periods are unknown" in " ".join(found.reasons)
+    assert set(verdicts) <= {"inconclusive", "fluent"}
+
+
+@pytest.mark.parametrize("about", [series(), slow_series()], ids=["noise", "slow"])
+def test_exact_digits_are_memory_if_only_the_asked_values_are_known(about: Series) -> None:
+    said = {month: about.values[month] for month in MONTHS[::5]}
+    assert asked_dates_only(about, said, about.definition.decimals).verdict == "memorized"
+
+
+def test_no_shift_is_named_if_only_the_asked_values_are_known() -> None:
+    about = series()
+    dates = MONTHS[::5]
+    said = {month: about.values[before] for before, month in pairwise(dates)}
+    found = asked_dates_only(about, said, 2)
+    assert found.verdict not in ("memorized", "partly_memorized") and not found.basis.shift
 
 
 def test_last_known_values_after_the_cutoff_do_not_unmake_memory() -> None:

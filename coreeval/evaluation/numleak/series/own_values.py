@@ -4,12 +4,14 @@ Missing details are inferred: the frequency from the dates, the sign and the dec
 values, and the tolerance from the unit or the variation of the values.
 """
 
+import calendar
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
+from math import gcd
 from statistics import median, pstdev
 from typing import Final
 
@@ -30,6 +32,11 @@ _SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
     "daily": re.compile(r"\d{4}-?\d{2}-?\d{2}"),
 }
 """Date formats by frequency; the first day of a month stands for the month."""
+_LAST_DAYS: Final = 4
+"""The number of last days of a month that stand for the month.
+
+A month's last trading day may be three days before its end, as before Easter 2024.
+"""
 _DAY: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
 _STEPS: Final[tuple[tuple[int, Frequency], ...]] = (
     (300, "annual"), (80, "quarterly"), (25, "monthly"), (5, "weekly"),
@@ -93,7 +100,12 @@ def make_series_id(name: str) -> str:
 
 
 def infer_frequency(texts: Sequence[str]) -> Frequency | None:
-    """Return the frequency that matches the format of most dates; None if there is none."""
+    """Return the frequency that matches the format of most dates; None if there is none.
+
+    If all of them are first or all are last days of different months, it is that of the months.
+    """
+    if months := _infer_months(texts):
+        return months
     there = {
         frequency: sum(1 for text in texts if shape.fullmatch(text.strip()))
         for frequency, shape in _SHAPES.items()
@@ -104,12 +116,39 @@ def infer_frequency(texts: Sequence[str]) -> Frequency | None:
 
 def infer_step(texts: Sequence[str]) -> Frequency | None:
     """Return the frequency of dates; if they are days, the frequency of their usual step."""
-    days = sorted({day for text in texts if (day := _parse_day(text)) is not None})
-    if 2 * len(days) <= len(set(texts)):
+    days = _list_days(texts)
+    if not days or _infer_months(texts):
         return infer_frequency(texts)
     steps = [(after - before).days for before, after in pairwise(days)]
     usual = median(steps) if steps else 0
     return next((frequency for least, frequency in _STEPS if usual >= least), "daily")
+
+
+def _infer_months(texts: Sequence[str]) -> Frequency | None:
+    """Return the frequency of days that stand for their months; None if they do not.
+
+    Only some of the months may be there, so the step that divides all gaps counts, not the usual
+    one.
+    """
+    days = _list_days(texts)
+    months = sorted({12 * day.year + day.month for day in days})
+    first = all(day.day == 1 for day in days)
+    if len(months) < len(days) or not (first or all(map(_ends_month, days))):
+        return None
+    step = gcd(*(after - before for before, after in pairwise(months)))
+    if not step:
+        return None
+    return "monthly" if step % 3 else "quarterly" if step % 12 else "annual"
+
+
+def _ends_month(day: date) -> bool:
+    return calendar.monthrange(day.year, day.month)[1] - day.day < _LAST_DAYS
+
+
+def _list_days(texts: Sequence[str]) -> list[date]:
+    """Return the different days in order; empty if most of the dates are not days."""
+    days = sorted({day for text in texts if (day := _parse_day(text.strip())) is not None})
+    return days if 2 * len(days) > len(set(texts)) else []
 
 
 def _parse_day(text: str) -> date | None:

@@ -49,6 +49,18 @@ _HALF_A_YEAR: Final[dict[Frequency, int]] = {
 With fewer, a single value would be half of its year's mean, and therefore half of the answer.
 """
 
+_LONGEST_STEP: Final[dict[Frequency, int]] = {"daily": 7}
+"""The most periods from one value to the next, if not 1: holidays may close a market for a week."""
+
+
+def knows_most_periods(values: SeriesValues) -> bool:
+    """Return whether at least half of the periods from the first to the last have a value.
+
+    With fewer, such as only those at the dates asked about, neither the means of the years nor the
+    previous values are known.
+    """
+    return bool(values) and 2 * len(values) > min(values).count_until(max(values))
+
 
 def find_season(period: Period) -> int:
     """Return the part of the year of a date: its month or quarter."""
@@ -62,6 +74,22 @@ def year_means(values: SeriesValues) -> SeriesValues:
     """
     least = _HALF_A_YEAR.get(next(iter(values)).frequency) if values else None
     return _means(values, lambda date: date.start.year, least) if least else {}
+
+
+def _means_of_others(values: SeriesValues) -> SeriesValues:
+    """Map each date to the mean of the other values of its year, if there are at least two.
+
+    Empty if that leaves out most dates.
+    """
+    sums, counts = defaultdict[int, float](float), Counter(date.start.year for date in values)
+    for date, value in values.items():
+        sums[date.start.year] += value
+    found = {
+        date: (sums[date.start.year] - value) / (counts[date.start.year] - 1)
+        for date, value in values.items()
+        if counts[date.start.year] > 2
+    }
+    return found if 2 * len(found) >= len(values) else {}
 
 
 def season_means(values: SeriesValues) -> SeriesValues:
@@ -94,18 +122,41 @@ def score_baselines(
 
 
 def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesValues]:
-    """Return the guesses of each method without memory, for the dates that it covers."""
+    """Return the guesses of each method without memory, for the dates that it covers.
+
+    Without values for most periods, the year's mean is estimated from its other values. It is a
+    weaker guess than the mean: it can show that answers are inexact, but not that they are exact.
+    """
     overall = float(np.mean(list(values.values())))
-    ordered = sorted(values)
-    years, seasons = year_means(values), season_means(values)
+    constant, seasons = dict.fromkeys(values, overall), season_means(values)
+    if not knows_most_periods(values):
+        return {"constant": constant, "year": _means_of_others(values), "season": seasons}
+    years = year_means(values)
     return {
-        "constant": dict.fromkeys(values, overall),
+        "constant": constant,
         "year": years,
         "season": seasons,
         "year_and_season": {
             date: years[date] + seasons[date] - overall for date in years.keys() & seasons.keys()
         },
-        "previous": {date: values[before] for before, date in pairwise(ordered)},
+        "previous": {
+            date: values[before]
+            for before, date in pairwise(sorted(values))
+            if before.count_until(date) <= _LONGEST_STEP.get(date.frequency, 1)
+        },
+    }
+
+
+def _nearer_neighbours(values: SeriesValues) -> SeriesValues:
+    """Map each date to the nearer of the values before and after it, however distant in time.
+
+    If the values of most periods are unknown, these stand for the unknown neighbours.
+    """
+    ordered = sorted(values)
+    around = zip(ordered, ordered[1:], ordered[2:], strict=False)
+    return {
+        date: min(values[before], values[after], key=lambda near: abs(near - values[date]))
+        for before, date, after in around
     }
 
 
@@ -184,6 +235,12 @@ _MOSTLY: Final = 0.95
 """The share of values on a grid from which the grid counts as that of the series."""
 _FEW: Final = 20
 """The fewest near misses of a baseline, including exact hits, for its exact share to be used."""
+_UNKNOWN_SHARE: Final = 0.5
+"""The least exact share expected without memory if the values of most periods are unknown.
+
+Our choice: a model that knows the level to within a step is exact in up to a half, and the
+baselines that would show this are missing.
+"""
 _EXACT: Final = 0.5 + 1e-6
 """The largest error of an exact answer, in last digits: half of one, plus rounding."""
 
@@ -232,7 +289,8 @@ def measure_exactness(points: Sequence[Point], values: SeriesValues, decimals: i
     scale = 10.0**decimals
     digits = np.array([known[period] for period in placed]) * scale
     said, chance = answers.means(answers.estimate) * scale, _chance_of_exact(known, digits, scale)
-    looked_at = [_align(said, digits, places, how, chance) for how in _alignments(len(digits))]
+    reach = len(digits) if knows_most_periods(known) else 0
+    looked_at = [_align(said, digits, places, how, chance) for how in _alignments(reach)]
     chosen, p_value = _choose(looked_at)
     return Exactness(
         share=share_interval(chosen.exact > 0, np.arange(len(chosen.exact))),
@@ -247,7 +305,7 @@ def measure_exactness(points: Sequence[Point], values: SeriesValues, decimals: i
 
 
 def _alignments(length: int) -> Iterator[tuple[int, float]]:
-    """Yield shifts and factors, the plain alignment first."""
+    """Yield factors and the shifts below a length, the plain alignment first."""
     yield from ((0, factor) for factor in FACTORS)
     yield from ((lag, 1.0) for lag in LAGS if lag and abs(lag) < length)
 
@@ -311,22 +369,28 @@ def _dealt_p(answers: Array, truths: Array, exact: int) -> float:
 def _chance_of_exact(known: SeriesValues, digits: Array, scale: float) -> _ExactChance:
     """Return the distance that counts as near, and the largest exact share of near guesses.
 
-    The guesses are those of the baselines without memory.
+    The guesses are those of the baselines without memory. If the values of most periods are
+    unknown, the least distance counts as near, neighbouring values are guesses as well, and the
+    share is at least `_UNKNOWN_SHARE`.
     """
     place = {period: at for at, period in enumerate(sorted(known))}
+    guesses = list(guesses_without_memory(known).values())
+    complete = knows_most_periods(known)
+    if not complete:
+        guesses.append(_nearer_neighbours(known))
     distances = [
         np.abs(
             np.round(np.array(list(guess.values())) * scale)
             - digits[[place[period] for period in guess]]
         )
-        for guess in guesses_without_memory(known).values()
+        for guess in guesses
         if guess
     ]
     step = find_step(digits)
-    error = min(float(each.mean()) for each in distances)
+    error = min(float(each.mean()) for each in distances) if complete else 0.0
     steps = next((each for each in NEAR_DIGITS if each * step <= CLOSE * error), NEAR_DIGITS[-1])
     reach = steps * step + _EXACT
-    shares = [1 / (2 * steps + 1)]
+    shares = [1 / (2 * steps + 1) if complete else _UNKNOWN_SHARE]
     for each in distances:
         near = np.count_nonzero(each <= reach)
         if near >= _FEW:

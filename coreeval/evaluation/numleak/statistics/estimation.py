@@ -18,7 +18,11 @@ import numpy as np
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import DateComparison, Point, Stratum
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
-from coreeval.evaluation.numleak.statistics.baselines import measure_exactness, score_baselines
+from coreeval.evaluation.numleak.statistics.baselines import (
+    knows_most_periods,
+    measure_exactness,
+    score_baselines,
+)
 from coreeval.evaluation.numleak.statistics.date_intervals import (
     MIN_DATES,
     UNDEFINED,
@@ -160,6 +164,16 @@ def _on_series(found: SeriesMeasurements) -> Iterator[str]:
     if year is not None and year.pearson_r >= _PERSISTENT:
         r = f"{year.pearson_r:.2f}"
         yield f"the values persist: on these dates, each year's mean alone reaches an r of {r}"
+
+
+def _on_gaps(values: Mapping[Period, float]) -> Iterator[str]:
+    if values and not knows_most_periods(values):
+        yield (
+            "values are known for fewer than half of the periods between the first and the last "
+            "date, so there is no baseline of the previous value and at best a rough one of each "
+            "year's mean, and shifted answers are not searched for: only answers that are exact to "
+            "the last digit can show memory; for these comparisons, pass the whole published series"
+        )
 
 
 def measure_ranks(
@@ -374,7 +388,11 @@ def measure(
         follows_p_adjusted=float("nan"),
         notes=(),
     )
-    notes = (*list_notes(found, value, definition), *list_entropy_notes(found.entropy))
+    notes = (
+        *list_notes(found, value, definition),
+        *_on_gaps(known),
+        *list_entropy_notes(found.entropy),
+    )
     return replace(found, notes=notes)
 
 

@@ -1,5 +1,7 @@
 """A series from a caller's values: its definition, its frequency and its tolerance."""
 
+from collections.abc import Callable
+
 import pytest
 from pydantic import ValidationError
 
@@ -8,6 +10,7 @@ from coreeval.evaluation.numleak.series.definition import PERCENT_TOLERANCES
 from coreeval.evaluation.numleak.series.own_values import (
     OwnSeries,
     define_series,
+    infer_frequency,
     infer_step,
     make_series_id,
     scale_tolerance,
@@ -67,3 +70,22 @@ def test_an_id_has_only_letters_digits_and_dashes(name: str, known: str) -> None
 )
 def test_a_frequency_follows_from_steps(days: list[str], frequency: Frequency | None) -> None:
     assert infer_step(days) == frequency
+
+
+@pytest.mark.parametrize("infer", [infer_frequency, infer_step])
+@pytest.mark.parametrize(
+    ("days", "frequency"),
+    [
+        (["2015-03-31", "2016-10-31", "2019-02-28"], "monthly"),
+        (["2015-04-01", "2016-10-01", "2019-02-01"], "monthly"),
+        (["2018-03-29", "2019-02-28", "2020-01-31"], "monthly"),
+        (["2015-03-31", "2016-12-31", "2019-06-30"], "quarterly"),
+        (["20150401", "20161001", "20190101"], "quarterly"),
+        (["2001-12-31", "2009-12-31", "2014-12-31"], "annual"),
+        (["2020-01-30", "2020-01-31", "2020-02-28", "2020-02-29"], "daily"),
+    ],
+)
+def test_a_few_first_or_last_days_stand_for_their_months(
+    infer: Callable[[list[str]], Frequency], days: list[str], frequency: Frequency
+) -> None:
+    assert infer(days) == frequency

@@ -104,6 +104,19 @@ def test_whoever_guesses_is_seldom_exact_at_any_shift() -> None:
     assert {each.scanned for each in found} == {29}
 
 
+def test_a_rate_known_only_at_the_asked_dates_is_guessed_from_its_neighbours() -> None:
+    rates = np.repeat(np.random.default_rng(7).integers(1, 9, 40) / 4, 12)
+    at_dates = np.arange(5, 480, 4)
+    series = {FIRST.shift(int(at)): float(rates[at]) for at in at_dates}
+    said = [
+        Point(period=at, variant="value", truth=value, estimate=value, status="parsed")
+        for at, value in series.items()
+    ]
+    found = measure_exactness(said, series, 2)
+    assert found.expected == 1 and found.p_value == 1, "one of two neighbours has the same rate"
+    assert found.scanned == 5, "no shifts"
+
+
 def test_a_rate_that_moves_in_quarters_is_near_in_quarters() -> None:
     assert find_step(np.array([25.0, 50.0, 525.0, 475.0])) == 25
     assert find_step(np.array([25.0, 50.0, 525.0, 476.0])) == 1

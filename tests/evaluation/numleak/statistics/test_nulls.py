@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Point
-from coreeval.evaluation.numleak.statistics.baselines import score_baselines
+from coreeval.evaluation.numleak.statistics.baselines import (
+    guesses_without_memory,
+    score_baselines,
+)
 from coreeval.evaluation.numleak.statistics.measurements import AuditSettings
 from coreeval.evaluation.numleak.statistics.nulls import (
     compare_siblings,
@@ -160,10 +163,31 @@ def test_the_year_with_noise_gains_nothing() -> None:
 
 
 def test_too_few_values_of_a_year_make_no_mean() -> None:
-    few = {month(index): float(index) for index in (0, 1, 2, 12, 13, 14)}
+    few = {month(index): float(index) for index in (0, 1, 12, 13)}
     found = score_baselines(asked([1, 2], [1, 2]), few, tolerance=0.25)
-    assert "year" not in found and found["constant"].mae == pytest.approx(5.5)
+    assert "year" not in found and found["constant"].mae == pytest.approx(5)
     assert score_baselines(asked([1, 2], [1, 2]), {}, tolerance=0.25) == {}
+
+
+def test_a_value_is_previous_only_if_it_is_one_period_earlier() -> None:
+    gap = {at: value for at, value in VALUES.items() if at not in (month(7), month(8))}
+    found = score_baselines(asked(WALK, WALK), gap, tolerance=0.25)["previous"]
+    assert found.gain.n == 56, "not the first of 58, and not the one after the gap"
+    friday, monday, later = (Period.parse(f"2020-03-{day:02d}", "daily") for day in (6, 9, 18))
+    days = {friday: 1.0, monday: 2.0, later: 4.0, later.shift(1): 5.0}
+    guessed = guesses_without_memory({**days, **{later.shift(n): 5.0 for n in range(2, 9)}})
+    assert monday in guessed["previous"] and later not in guessed["previous"]
+
+
+def test_the_values_of_a_few_periods_give_no_previous_ones_and_means_of_others() -> None:
+    few = {at: value for place, (at, value) in enumerate(VALUES.items()) if place % 3 == 0}
+    guessed = guesses_without_memory(few)
+    assert set(guessed) == {"constant", "year", "season"}
+    assert guessed["year"][month(0)] == pytest.approx(WALK[[3, 6, 9]].mean())
+    lone = guesses_without_memory({month(at): float(at) for at in range(0, 60, 6)})
+    assert not lone["year"], "one other value is no mean of a year"
+    half = {at: value for place, (at, value) in enumerate(VALUES.items()) if place % 2 == 0}
+    assert "year" in score_baselines(asked(WALK, WALK), half, tolerance=0.25)
 
 
 Floats = NDArray[np.float64]
