@@ -27,7 +27,7 @@ UNITS: Final[Mapping[str, str]] = {
     "words": "words",
     "characters": "characters",
     "oddness": "bits per character under a neutral model",
-    "rare_words": "% of words that occur in no other sample",
+    "rare_words": "% of words that occur in no other cluster of samples",
     "numbers": "% of words with a digit",
     "capitals": "% of words with a capital",
     "grade": "school years of readability",
@@ -101,9 +101,9 @@ def compare_covariates(
                 f"groups of {len(first)} and {len(second)} texts cannot be paired",
                 hint="both groups need one text for each sample, in the same order",
             )
-        measured = measure_texts(dict(zip(names, (first, second), strict=True)))
+        measured = measure_texts(dict(zip(names, (first, second), strict=True)), clusters)
         return compare_measures(measured, weights, clusters=clusters)
-    cut, every = len(first), measure_texts({"": [*first, *second]})[""]
+    cut, every = len(first), measure_texts({"": [*first, *second]}, clusters)[""]
     units = _numbers(clusters, cut + len(second))
     parts = {
         key: dict(zip(names, np.split(each, [cut]), strict=True)) for key, each in every.items()
