@@ -113,16 +113,25 @@ def compare_covariates(
     )
 
 
-def describe_unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
+def describe_unlike_splits(splits: Mapping[str, Sequence[tuple[str, str]]]) -> str:
     """Describe how the texts of two splits differ, as a clause; return "" if they are alike.
 
     Only the first 2,000 texts of each split are compared. The result is also empty if a split has
-    fewer than two texts.
+    texts of fewer than two clusters.
+
+    Args:
+        splits: The text and the cluster of each sample, by split.
     """
-    (first, one), (second, other) = texts.items()
-    if min(len(one), len(other)) < 2:
+    (first, one), (second, other) = ((name, each[:MOST]) for name, each in splits.items())
+    if any(len({cluster for _, cluster in each}) < 2 for each in (one, other)):
         return ""
-    found = compare_covariates(one[:MOST], other[:MOST], paired=False, names=(first, second))
+    found = compare_covariates(
+        [text for text, _ in one],
+        [text for text, _ in other],
+        paired=False,
+        names=(first, second),
+        clusters=[cluster for _, cluster in (*one, *other)],
+    )
     return f"they differ in {'; '.join(found.sentences)}" if found.sentences else ""
 
 

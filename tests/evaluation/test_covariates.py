@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.covariates import compare_covariates
+from coreeval.evaluation.covariates import compare_covariates, describe_unlike_splits
 from coreeval.evaluation.text_measures import measure_texts
 
 RNG = np.random.default_rng(3)
@@ -115,3 +115,22 @@ def test_samples_that_are_their_own_clusters_have_the_measures_of_samples_withou
     for name, measures in measure_texts(texts, names).items():
         for key, values in measure_texts(texts)[name].items():
             assert np.array_equal(values, measures[key])
+
+
+def test_splits_of_passages_with_several_questions_are_compared_by_passage() -> None:
+    unlike = 0
+    for _ in range(20):
+        train, first = _shared_passages(40, 5)
+        test, second = _shared_passages(200, 1)
+        splits = {
+            "train": [(text, f"train {name}") for text, name in zip(train, first, strict=True)],
+            "test": [(text, f"test {name}") for text, name in zip(test, second, strict=True)],
+        }
+        unlike += bool(describe_unlike_splits(splits))
+    assert unlike <= 3
+
+
+def test_splits_with_a_single_document_are_not_compared() -> None:
+    train = [(text, "one") for text in _texts(20, 12)]
+    test = [(text, str(place)) for place, text in enumerate(_texts(20, 40))]
+    assert describe_unlike_splits({"train": train, "test": test}) == ""
