@@ -227,7 +227,10 @@ def _make_input(plan: "ItemPlan", found: "ItemAnswers") -> PcrInput:
         silent=silent,
         references=_reference_names(plan),
         covariates=describe_unlike_splits(
-            {each.split: [item.input for item in each.items] for each in plan.drawn}
+            {
+                each.split: [(item.input, item.cluster or item.input) for item in each.items]
+                for each in plan.drawn
+            }
         ),
     )
 

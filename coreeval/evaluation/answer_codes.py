@@ -128,15 +128,6 @@ class _Scores:
         return np.column_stack(found).astype(np.float64)
 
 
-def find_clusters(samples: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
-    """Return the cluster of each sample, from its id, the benchmark's own cluster and its texts.
-
-    Samples without a cluster of their own form one if their texts are equal, because their answers
-    are equal too.
-    """
-    return {key: cluster or "\x1f".join(texts.values()) for key, cluster, texts in samples}
-
-
 def _units(gold: Mapping[str, str], clusters: Mapping[str, str] | None) -> Numbers | None:
     """Return the number of each sample's cluster, or None if each sample is its own."""
     if clusters is None:

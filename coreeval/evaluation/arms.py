@@ -235,12 +235,15 @@ class _Scorer:
     def _template(
         self, number: int, way: int, place: int, found: ViewScores, some: Mask
     ) -> TemplateScore:
-        n = int(found.each[place])
-        hits = round(found.accuracy[0, place] * n) if n else 0
+        n, units = int(found.each[place]), int(found.each_units[place])
+        if units < n:
+            accuracy = score_share_draws(found.accuracy[:, place], n, units=units)
+        else:
+            accuracy = score_proportion(round(found.accuracy[0, place] * n) if n else 0, n)
         return TemplateScore(
             template=number,
-            macro_f1=score_share_draws(found.macro_f1[:, place], n),
-            accuracy=score_proportion(hits, n),
+            macro_f1=score_share_draws(found.macro_f1[:, place], n, units=units),
+            accuracy=accuracy,
             answers=self._table.kinds((way,), some),
         )
 

@@ -27,7 +27,7 @@ UNITS: Final[Mapping[str, str]] = {
     "words": "words",
     "characters": "characters",
     "oddness": "bits per character under a neutral model",
-    "rare_words": "% of words that occur in no other sample",
+    "rare_words": "% of words that occur in no other cluster of samples",
     "numbers": "% of words with a digit",
     "capitals": "% of words with a capital",
     "grade": "school years of readability",
@@ -101,9 +101,9 @@ def compare_covariates(
                 f"groups of {len(first)} and {len(second)} texts cannot be paired",
                 hint="both groups need one text for each sample, in the same order",
             )
-        measured = measure_texts(dict(zip(names, (first, second), strict=True)))
+        measured = measure_texts(dict(zip(names, (first, second), strict=True)), clusters)
         return compare_measures(measured, weights, clusters=clusters)
-    cut, every = len(first), measure_texts({"": [*first, *second]})[""]
+    cut, every = len(first), measure_texts({"": [*first, *second]}, clusters)[""]
     units = _numbers(clusters, cut + len(second))
     parts = {
         key: dict(zip(names, np.split(each, [cut]), strict=True)) for key, each in every.items()
@@ -113,16 +113,25 @@ def compare_covariates(
     )
 
 
-def describe_unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
+def describe_unlike_splits(splits: Mapping[str, Sequence[tuple[str, str]]]) -> str:
     """Describe how the texts of two splits differ, as a clause; return "" if they are alike.
 
     Only the first 2,000 texts of each split are compared. The result is also empty if a split has
-    fewer than two texts.
+    texts of fewer than two clusters.
+
+    Args:
+        splits: The text and the cluster of each sample, by split.
     """
-    (first, one), (second, other) = texts.items()
-    if min(len(one), len(other)) < 2:
+    (first, one), (second, other) = ((name, each[:MOST]) for name, each in splits.items())
+    if any(len({cluster for _, cluster in each}) < 2 for each in (one, other)):
         return ""
-    found = compare_covariates(one[:MOST], other[:MOST], paired=False, names=(first, second))
+    found = compare_covariates(
+        [text for text, _ in one],
+        [text for text, _ in other],
+        paired=False,
+        names=(first, second),
+        clusters=[cluster for _, cluster in (*one, *other)],
+    )
     return f"they differ in {'; '.join(found.sentences)}" if found.sentences else ""
 
 

@@ -105,6 +105,8 @@ class ViewScores:
     """The number of samples that count for at least one template."""
     units: int
     """The number of clusters of these samples; equal to n if each sample is its own cluster."""
+    each_units: Numbers
+    """The number of clusters of the samples that count for each template, of shape (templates,)."""
 
     @property
     def is_used(self) -> Mask:
@@ -135,7 +137,7 @@ def resample(
 
 def average_templates(values: Floats, found: ViewScores) -> Score:
     """Return the mean over templates of one of a view's scores, with its percentile interval."""
-    return score_share_draws(mean_of_templates(values, found), found.n)
+    return score_share_draws(mean_of_templates(values, found), found.n, units=found.units)
 
 
 def mean_of_templates(values: Floats, found: ViewScores) -> Floats:
@@ -156,12 +158,18 @@ def score_draws(values: Floats, n: int) -> Score:
     return Score(estimate=value, ci_low=low, ci_high=high, n=n)
 
 
-def score_share_draws(values: Floats, n: int) -> Score:
-    """Return a score from 0 to 1 with its interval; Wilson's if all draws are equal."""
+def score_share_draws(values: Floats, n: int, *, units: int | None = None) -> Score:
+    """Return a score from 0 to 1 with its interval; Wilson's if all draws are equal.
+
+    `units` is the number of clusters of the samples, None if each sample is its own; a single
+    cluster has no interval.
+    """
     found = score_draws(values, n)
     if found.estimate is None or found.ci_low is None or found.ci_high is None:
         return found
-    low, high = ensure_width(found.estimate, found.ci_low, found.ci_high, n)
+    if units == 1:
+        return Score(estimate=found.estimate, ci_low=None, ci_high=None, n=n)
+    low, high = ensure_width(found.estimate, found.ci_low, found.ci_high, units or n)
     return Score(estimate=found.estimate, ci_low=low, ci_high=high, n=n)
 
 
@@ -184,6 +192,7 @@ def _score_view(
         each=view.counted.sum(axis=0),
         n=int(some.sum()),
         units=len(np.unique(units[some])),
+        each_units=np.array([len(np.unique(units[own])) for own in view.counted.T], np.int64),
     )
 
 

@@ -4,12 +4,12 @@ The neutral model behind `oddness` is a trigram of characters, smoothed from ord
 and Peto 1995, "A hierarchical Dirichlet language model", Natural Language Engineering 1, 289-307).
 It is cross-fitted: a text is scored by a model of the other half of the samples, with the texts of
 all groups, so the score depends on how odd a text is, and not on whether the model has read it.
+Samples of one cluster may share a text, so they are in the same half, and count once for the words
+that are rare.
 """
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,8 @@ DEFINITIONS: Final[Mapping[str, str]] = {
     "characters": "all characters, including blanks",
     "oddness": "cross-entropy of the first 1,000 characters, in bits per character, under a "
     "cross-fitted character trigram model (MacKay and Peto 1995)",
-    "rare_words": "% of the words in the first 1,000 characters that occur in no other sample",
+    "rare_words": "% of the words in the first 1,000 characters that occur in no sample of "
+    "another cluster",
     "numbers": "% of words with a digit",
     "capitals": "% of words with an initial capital",
     "grade": "Coleman-Liau index: 0.0588 letters per 100 words - 0.296 sentences per 100 words - "
@@ -45,9 +46,18 @@ _NUMBER: Final = re.compile(r"\b(?=\w*\d)\w+")
 _FIRST: Final = re.compile(r"\b[^\W\d_]")
 
 
-def measure_texts(groups: Mapping[str, Sequence[str]]) -> TextMeasures:
-    """Measure every text; texts at the same index in several groups belong to the same sample."""
-    rare, odd = _rare_words(groups), _oddness(groups)
+def measure_texts(
+    groups: Mapping[str, Sequence[str]], clusters: Sequence[str] | None = None
+) -> TextMeasures:
+    """Measure every text.
+
+    Args:
+        groups: Texts by group; texts at the same index belong to the same sample.
+        clusters: The cluster of each sample; None if each sample is its own cluster.
+    """
+    most = max(map(len, groups.values()), default=0)
+    units = np.arange(most) if clusters is None else _number_in_order(clusters)
+    rare, odd = _rare_words(groups, units), _oddness(groups, units)
     found = dict[str, dict[str, Floats]]()
     for name, texts in groups.items():
         rows = np.array([_measures_of(text) for text in texts]).reshape(-1, len(_OWN))
@@ -81,23 +91,36 @@ def _measures_of(text: str) -> tuple[float, ...]:
     )
 
 
-def _rare_words(groups: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
-    """Return the percentage of each text's words that occur in no other sample."""
+def _number_in_order(clusters: Sequence[str]) -> Ints:
+    """Return the number of each sample's cluster, in the order of their first samples."""
+    places = dict[str, int]()
+    return np.array([places.setdefault(each, len(places)) for each in clusters], np.int64)
+
+
+_SEVERAL: Final = -1
+"""Stands for the cluster of a word that occurs in several."""
+
+
+def _rare_words(groups: Mapping[str, Sequence[str]], units: Ints) -> dict[str, Floats]:
+    """Return the percentage of each text's words that occur in no other cluster."""
     read = {name: [find_words(text[:READ]) for text in texts] for name, texts in groups.items()}
-    samples = Counter[str]()
-    for own in zip_longest(*read.values(), fillvalue=()):
-        samples.update({word for each in own for word in each})
+    only = dict[str, int]()
+    for texts in read.values():
+        for own, unit in zip(texts, units.tolist(), strict=False):
+            for word in own:
+                if only.setdefault(word, unit) != unit:
+                    only[word] = _SEVERAL
 
     def share(own: list[str]) -> float:
-        return 100 * sum(samples[word] == 1 for word in own) / max(1, len(own))
+        return 100 * sum(only[word] != _SEVERAL for word in own) / max(1, len(own))
 
     return {name: np.array([share(own) for own in texts]) for name, texts in read.items()}
 
 
-def _oddness(groups: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
-    """Return the cross-entropy of each text under a model of the other half of the samples."""
+def _oddness(groups: Mapping[str, Sequence[str]], units: Ints) -> dict[str, Floats]:
+    """Return the cross-entropy of each text under a model of the other half of the clusters."""
     texts = [text[:READ] for group in groups.values() for text in group]
-    fold = np.concatenate([np.arange(len(group)) % 2 for group in groups.values()])
+    fold = np.concatenate([units[: len(group)] % 2 for group in groups.values()])
     bits = _cross_entropy(texts, fold)
     ends = np.cumsum([len(group) for group in groups.values()])[:-1]
     return dict(zip(groups, np.split(bits, ends), strict=True))

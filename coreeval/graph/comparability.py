@@ -26,10 +26,10 @@ def compare_with_originals(run: RunContext) -> "Comparability | None":
     """Compare the updated arm of a run with its original arm; None if no sample was accepted."""
     if not run.store.counts().get("accepted"):
         return None
-    from coreeval.evaluation.answer_codes import find_clusters
+    from coreeval.evaluation.clusters import find_clusters
     from coreeval.evaluation.comparability import measure  # needs numpy, only at the end of a run
 
-    clusters = find_clusters(run.store.clusters())
+    clusters = find_clusters(run.store.clusters(), run.task.shown_fields)
     embed, absent = _open_embedder()
     references = list_references(run)
     accuracy = _average_references(run, references, clusters)

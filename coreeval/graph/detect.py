@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from coreeval.config import TargetConfig
 from coreeval.errors import ConfigError
+from coreeval.evaluation.clusters import find_shared
 from coreeval.evaluation.detectors.base import (
     Detector,
     DetectorInputs,
@@ -200,12 +201,16 @@ def read_inputs(run: RunContext) -> DetectorInputs:
     compare = kind_of(run.task).compared
 
     def read_fields() -> Iterator[SampleTexts]:
+        shared = find_shared(run.store.clusters(), run.task.shown_fields)
         control = _control_texts(run.control.store) if run.control else {}
         for ended in run.store.sample_results():
             arms = {arm: fields for arm, read in ARM_TEXTS.items() if (fields := read(ended))}
             if ended.sample.id in control:
                 arms["control"] = control[ended.sample.id]
-            yield SampleTexts(ended.sample, arms)
+            sample = ended.sample
+            if sample.id in shared:
+                sample = sample.model_copy(update={"cluster": shared[sample.id]})
+            yield SampleTexts(sample, arms)
 
     def read_texts() -> Iterator[SampleTexts]:
         for sample, arms in read_fields():

@@ -40,7 +40,7 @@ _SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
 def compare_arms(run: RunContext) -> "ArmTable":
     """Score the stored answers and compare arms on their common samples."""
     from coreeval.evaluation import arms  # needs numpy, only at the end of a run
-    from coreeval.evaluation.answer_codes import find_clusters
+    from coreeval.evaluation.clusters import find_clusters
     from coreeval.evaluation.scores import ARMS
 
     gold: dict[str, str] = {}
@@ -57,7 +57,7 @@ def compare_arms(run: RunContext) -> "ArmTable":
         gold=gold,
         labels=run.list_label_names(),
         unrecoverable=unrecoverable,
-        clusters=find_clusters(run.store.clusters()),
+        clusters=find_clusters(run.store.clusters(), run.task.shown_fields),
         kind=run.task.kind,
         seed=run.config.run.seed,
     )
@@ -68,13 +68,14 @@ def gather_memory_evidence(
 ) -> "MemoryEvidence":
     """Return the evidence of memory in the stored answers and the other detectors."""
     from coreeval.evaluation import agreement  # numpy
-    from coreeval.evaluation.answer_codes import code_answers, find_clusters
+    from coreeval.evaluation.answer_codes import code_answers
+    from coreeval.evaluation.clusters import find_clusters
     from coreeval.evaluation.decomposition import compare_arm_texts
     from coreeval.evaluation.grading import scoring_of
     from coreeval.evaluation.scores import ARMS
 
     targets = [target.model for target in run.config.models.targets]
-    clusters = find_clusters(run.store.clusters())
+    clusters = find_clusters(run.store.clusters(), run.task.shown_fields)
     return agreement.find_memory_evidence(
         [target.model for target in run.config.models.measured_targets],
         code_answers(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +14,9 @@ import pytest
 
 from coreeval.errors import UsageError
 from coreeval.graph.bundled import RECORDED, RecordedKind, demo_data, write_recording
+from coreeval.graph.detect import read_inputs
+from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context
+from coreeval.graph.run import open_run, open_workspace
 from coreeval.releases.cassettes.format import SampleLine
 from coreeval.releases.cassettes.read import open_cassette
 from coreeval.schema import TaskKind
@@ -34,6 +38,20 @@ def test_a_recorded_run_is_repeated_to_the_byte(shell: Shell, kind: RecordedKind
     recordings = re.findall(r"coreeval cassette show (\S+)\n", tail)
     assert len(recordings) == len(RECORDED[kind])
     assert all(shell("cassette", "show", file).code == 0 for file in recordings)
+
+
+def test_detectors_are_told_which_questions_share_a_passage(shell: Shell) -> None:
+    assert shell("demo", "--kind", "answer", "--dir", "demo").code == 0
+    files, manifest, setup = open_run("demo/reading", None, may_repeat=True)
+    with closing(
+        build_run_context(setup, manifest, files, open_workspace(manifest), DEFAULT_HOOKS)
+    ) as run:
+        assert not any(cluster for _, cluster, _ in run.store.clusters())
+        read = list(read_inputs(run).texts())
+    passages = [one.arms["original"]["context"] for one in read]
+    names = [one.sample.cluster or one.sample.id for one in read]
+    assert len(set(zip(names, passages, strict=True))) == len(set(names)) == len(set(passages))
+    assert len(set(passages)) < len(read)
 
 
 def test_a_second_time_goes_into_another_folder(shell: Shell) -> None:

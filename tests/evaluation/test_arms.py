@@ -305,3 +305,21 @@ def test_a_table_of_arms_has_the_order_of_the_targets_that_answered_both() -> No
     assert tau.ci_low is not None and tau.ci_high is not None
     assert -1.0 <= tau.ci_low <= -2 / 3 <= tau.ci_high <= 0.5
     assert compare_arms(targets[:2], gold=gold, labels=("a", "b"), draws=10).ranking is None
+
+
+def test_the_rows_of_templates_take_clusters_into_account() -> None:
+    gold = {str(place): "ab"[place % 2] for place in range(60)}
+    answers = {key: label if int(key) // 10 else "refused" for key, label in gold.items()}
+    answers |= {str(place): "b" for place in range(10, 20)}
+    said = _said({"original": answers}) + _said({"original": answers}, template=2)
+    clusters = {key: str(int(key) // 10) for key in gold}
+    rows = []
+    for each in (clusters, None):
+        found = compare_arms([("t", said)], gold=gold, labels=("a", "b"), clusters=each, seed=7)
+        (arm,) = found.targets[0].all_samples.arms
+        rows.append([one.accuracy for one in arm.templates])
+        assert each is None or rows[0][0] == rows[0][1] == arm.accuracy
+    wide, narrow = rows[0][0], rows[1][0]
+    assert wide.estimate == narrow.estimate == 0.9
+    assert wide.ci_low is not None and narrow.ci_low is not None
+    assert wide.ci_low < narrow.ci_low

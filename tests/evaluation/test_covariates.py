@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.covariates import compare_covariates
+from coreeval.evaluation.covariates import compare_covariates, describe_unlike_splits
 from coreeval.evaluation.text_measures import measure_texts
 
 RNG = np.random.default_rng(3)
 WORDS = ("rain", "sun", "wind", "snow", "hail", "fog", "cloud", "storm")
+MANY_WORDS = tuple("".join(RNG.choice([*"abcdefghijklmnopqrstuvwxyz"], 4)) for _ in range(2000))
 
 
 def _texts(n: int, length: float, words: tuple[str, ...] = WORDS) -> list[str]:
@@ -87,3 +88,49 @@ def test_groups_that_cannot_be_paired_are_refused() -> None:
         compare_covariates(["a", "b", "c"], ["a", "b"], paired=True)
     with pytest.raises(UsageError, match="has 1 text"):
         compare_covariates(["a"], ["a", "b"], paired=False)
+
+
+def _shared_passages(number: int, questions: int) -> tuple[list[str], list[str]]:
+    """Return texts of samples that share a passage with others, and their clusters."""
+    texts = [text for text in _texts(number, 25, MANY_WORDS) for _ in range(questions)]
+    return texts, [str(place // questions) for place in range(len(texts))]
+
+
+def test_a_text_that_samples_of_a_cluster_share_is_as_odd_as_one_that_they_do_not() -> None:
+    before, clusters = _shared_passages(60, 3)
+    after, _ = _shared_passages(180, 1)
+    found = measure_texts({"before": before, "after": after}, clusters)
+    rare = {name: each["rare_words"].mean() for name, each in found.items()}
+    odd = {name: each["oddness"].mean() for name, each in found.items()}
+    assert rare["before"] > 1 and rare["before"] == pytest.approx(rare["after"], abs=2)
+    assert odd["before"] == pytest.approx(odd["after"], abs=0.2)
+    alone = measure_texts({"before": before, "after": after})
+    assert alone["before"]["rare_words"].max() == 0
+    assert alone["before"]["oddness"].mean() < odd["before"] - 0.5
+
+
+def test_samples_that_are_their_own_clusters_have_the_measures_of_samples_without_any() -> None:
+    texts = {"one": _texts(31, 12), "other": _texts(31, 12)}
+    names = [f"{31 - place}" for place in range(31)]
+    for name, measures in measure_texts(texts, names).items():
+        for key, values in measure_texts(texts)[name].items():
+            assert np.array_equal(values, measures[key])
+
+
+def test_splits_of_passages_with_several_questions_are_compared_by_passage() -> None:
+    unlike = 0
+    for _ in range(20):
+        train, first = _shared_passages(40, 5)
+        test, second = _shared_passages(200, 1)
+        splits = {
+            "train": [(text, f"train {name}") for text, name in zip(train, first, strict=True)],
+            "test": [(text, f"test {name}") for text, name in zip(test, second, strict=True)],
+        }
+        unlike += bool(describe_unlike_splits(splits))
+    assert unlike <= 3
+
+
+def test_splits_with_a_single_document_are_not_compared() -> None:
+    train = [(text, "one") for text in _texts(20, 12)]
+    test = [(text, str(place)) for place, text in enumerate(_texts(20, 40))]
+    assert describe_unlike_splits({"train": train, "test": test}) == ""

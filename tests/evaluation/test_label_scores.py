@@ -222,6 +222,18 @@ def test_a_score_whose_draws_are_all_the_same_has_an_interval_with_a_width() -> 
     assert found.ci_low == pytest.approx(0.954, abs=0.001)  # Wilson (1927): 79 of 79
 
 
+def test_right_answers_about_few_documents_are_no_more_certain_than_the_documents() -> None:
+    found = score_share_draws(np.ones(201), 50, units=5)
+    assert found.ci_low == pytest.approx(0.566, abs=0.001)  # Wilson (1927): 5 of 5
+    alone = score_share_draws(np.ones(201), 50, units=1)
+    assert (alone.estimate, alone.ci_low, alone.ci_high) == (1.0, None, None)
+    table = AnswerTable(np.zeros(50, np.int16), np.zeros((50, 1), np.int16), LABELS,
+                        np.arange(50) // 10)  # fmt: skip
+    found_by_draws = _scored(table, 0, draws=200)
+    score = average_templates(found_by_draws.accuracy, found_by_draws)
+    assert score == found
+
+
 def test_few_samples_have_the_interval_and_the_p_value_of_student() -> None:
     values = 0.5 + stats.norm.ppf((np.arange(15) + 0.5) / 15)
     sums = bootstrap_sums(values[:, None], 20000, np.random.default_rng(3))

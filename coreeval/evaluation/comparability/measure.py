@@ -241,7 +241,7 @@ def _text_values(
 ) -> dict[str, Mapping[str, Floats]]:
     """Return the values of the texts by measure, then by arm."""
     joined = {arm: [_join_fields(getattr(each, arm)) for each in texts] for arm in WEIGHTS}
-    read = measure_texts(joined)
+    read = measure_texts(joined, [each.cluster for each in texts])
     found: dict[str, Mapping[str, Floats]] = {
         "sentences": {
             arm: np.array([_count_sentences(getattr(each, arm)) for each in texts], np.float64)

@@ -103,7 +103,9 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "readability in school years (Coleman-Liau)", "are easier to read", "are harder to read"
     ),
     "rare_words": _in_deviations(
-        "% of words that occur in no other sample", "have fewer rare words", "have more rare words"
+        "% of words that occur in no other cluster of samples",
+        "have fewer rare words",
+        "have more rare words",
     ),
     "oddness": _in_deviations(
         "bits per character under a neutral model", "are less unusual", "are more unusual"

@@ -262,8 +262,8 @@ def compare_arm_texts(
     keys = [key for key in own[0] if all(key in other for other in own)][:MOST]
     if len(keys) < MIN_SAMPLES:
         return ArmTexts(n=len(keys), kinds={})
-    measured = measure_texts({arm: [texts[arm][key] for key in keys] for arm in PATH})
     units = None if clusters is None else [clusters[key] for key in keys]
+    measured = measure_texts({arm: [texts[arm][key] for key in keys] for arm in PATH}, units)
     return ArmTexts(
         n=len(keys),
         kinds={

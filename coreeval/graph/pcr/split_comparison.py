@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def compare_splits(run: RunContext) -> dict[str, Any] | None:
     """Compare PCR of the train split and the test split; return None if PCR is not configured."""
+    from coreeval.evaluation.clusters import find_clusters
     from coreeval.evaluation.covariates import describe_unlike_splits
     from coreeval.evaluation.pcr.comparison import compare, list_references
     from coreeval.evaluation.pcr.comparison_document import (
@@ -30,13 +31,17 @@ def compare_splits(run: RunContext) -> dict[str, Any] | None:
     if asked is None:
         return None
     splits = _list_compared_samples(run)
+    samples = [one for each in splits.values() for one in each]
+    clusters = find_clusters(
+        ((one.id, one.cluster, one.fields) for one in samples), run.task.shown_fields
+    )
     settings = PcrSettings(
         metric=asked.metric,
         consistency=asked.consistency or scoring_of(run.task).consistency,
         seed=run.config.run.seed,
         exchangeable=asked.exchangeable_splits,
     )
-    answered = _resample_answers(run, splits, settings)
+    answered = _resample_answers(run, splits, clusters, settings)
     tested = {target.model for target in run.config.models.measured_targets}
     references = {name: each for name, each in answered.items() if name not in tested}
     found = compare(
@@ -46,7 +51,10 @@ def compare_splits(run: RunContext) -> dict[str, Any] | None:
         references=references,
         exchangeable=settings.exchangeable,
         covariates=describe_unlike_splits(
-            {name: [_join_fields(one) for one in each] for name, each in splits.items()}
+            {
+                name: [(_join_fields(one), clusters[one.id]) for one in each]
+                for name, each in splits.items()
+            }
         ),
     )
     listed = list_references(references, settings.split_pair, settings.form)
@@ -62,15 +70,15 @@ def compare_splits(run: RunContext) -> dict[str, Any] | None:
 
 
 def _resample_answers(
-    run: RunContext, splits: dict[str, list[Sample]], settings: "PcrSettings"
+    run: RunContext,
+    splits: dict[str, list[Sample]],
+    clusters: Mapping[str, str],
+    settings: "PcrSettings",
 ) -> "dict[str, FileReplicates]":
     """Return each target's answers in both splits, as bootstrap replicates."""
-    from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.pcr.pairs_from_run import resample_run_pairs
 
     labels = {name: {one.id: one.label_text for one in each} for name, each in splits.items()}
-    samples = [one for each in splits.values() for one in each]
-    clusters = find_clusters((one.id, one.cluster, one.fields) for one in samples)
     return {
         name: resample_run_pairs(each, settings)
         for name, each in _iter_target_answers(run, labels, clusters, settings.metric)
