@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from coreeval.evaluation.answer_codes import find_clusters
+from coreeval.evaluation.clusters import find_clusters
 from coreeval.evaluation.detectors.base import (
     Detector,
     DetectorInputs,
@@ -309,7 +309,8 @@ def plan_order_scoring(
         DatasetError: no two texts fit into a shard.
     """
     entries = read_texts(source, how).entries
-    clusters = find_clusters((each.id, each.cluster, {"text": each.text}) for each in entries)
+    texts = ((each.id, each.cluster, {"text": each.text}) for each in entries)
+    clusters = find_clusters(texts, ("text",))
     texts = join_neighbours((clusters[each.id], each.text) for each in entries)
     weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
     shards = make_shards(texts, settings, seed=seed)

@@ -114,10 +114,11 @@ class DetectorInputs:
 
 def list_clusters(inputs: DetectorInputs) -> dict[str, str]:
     """Return the cluster of each sample by its id."""
-    from coreeval.evaluation.answer_codes import find_clusters
+    from coreeval.evaluation.clusters import find_clusters
 
     samples = (sample for sample, _ in inputs.texts())
-    return find_clusters((sample.id, sample.cluster, sample.fields) for sample in samples)
+    texts = ((sample.id, sample.cluster, sample.fields) for sample in samples)
+    return find_clusters(texts, inputs.task.shown_fields)
 
 
 class DetectorQuestion(NamedTuple):
