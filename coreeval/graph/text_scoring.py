@@ -309,8 +309,8 @@ def plan_order_scoring(
         DatasetError: no two texts fit into a shard.
     """
     entries = read_texts(source, how).entries
-    texts = ((each.id, each.cluster, {"text": each.text}) for each in entries)
-    clusters = find_clusters(texts, ("text",))
+    named = ((each.id, each.cluster, {"text": each.text}) for each in entries)
+    clusters = find_clusters(named, ("text",))
     texts = join_neighbours((clusters[each.id], each.text) for each in entries)
     weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
     shards = make_shards(texts, settings, seed=seed)
