@@ -14,6 +14,7 @@ import yaml
 from coreeval.cli import main
 from coreeval.config import ROLES, load_config
 from coreeval.errors import Interrupted
+from coreeval.graph.estimate import history
 from coreeval.graph.estimate.model import (
     CostEstimate,
     find_estimate,
@@ -194,6 +195,23 @@ def test_another_model_is_estimated_by_what_is_known_of_this_one(
     assert tokens["composer"] == tokens["extractor"] == "recorded calls of other models"
     assert bases(document, "seconds")["composer"] == "stated default"
     assert tokens["target"] == "recorded calls of the model in this role"
+
+
+def test_runs_of_another_task_teach_no_length_of_answers(
+    shell: Shell, served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_CALLS", 9)
+    shell("refresh", served, "--limit", "3")
+    other: tuple[str, ...] = ("--set", "task=irony", "--set", f"dataset.path={DEMO / 'irony'}")
+    document = shell("estimate", served, *other, "--json").document
+    assert set(bases(document, "answers").values()) == {"stated default"}
+    learnt = {"recorded calls of the model in this role"}
+    assert set(bases(document, "tokens").values()) == learnt
+
+    shell("refresh", served, *other, "--limit", "3")
+    for arguments in ((), other):  # the newest calls of a task do not hide those of the other
+        found = bases(shell("estimate", served, *arguments, "--json").document, "answers")
+        assert {found["target"]} == learnt
 
 
 def test_fewer_samples_cost_less(shell: Shell) -> None:

@@ -212,6 +212,24 @@ def test_another_model_s_speed_tells_nothing() -> None:
     assert estimate_duration(seen(model="openai:other"), ME, exactly(60)).basis == STATED_BASIS
 
 
+def test_other_kinds_of_questions_teach_no_length() -> None:
+    others = seen(is_alike=False)
+    assert estimate_answer(others, ME) == estimate_answer([], ME)
+    assert estimate_answer(others + seen(completion_tokens=900), ME).range.likely == 900
+    assert estimate_density(others, ME).range.likely == 4
+
+
+def test_a_model_s_pace_with_other_questions_is_scaled_by_length() -> None:
+    usual = assume_seconds(exactly(100)).likely
+    for others in (seen(is_alike=False, seconds=3 * usual), seen(role="x", seconds=3 * usual)):
+        slow = estimate_duration(others, ME, between(10, 600, 900))
+        assert slow.range.likely == pytest.approx(3 * assume_seconds(exactly(600)).likely)
+        assert slow.range.high == pytest.approx(3 * assume_seconds(exactly(900)).high)
+        assert slow.basis.n == 5
+    uncounted = seen(is_alike=False, completion_tokens=0)
+    assert estimate_duration(uncounted, ME, exactly(60)).basis == STATED_BASIS
+
+
 def test_the_cached_share_needs_a_few_calls() -> None:
     assert estimate_cached_share(seen(cached_tokens=600), ME) == pytest.approx(0.6)
     assert estimate_cached_share(seen(n=4, cached_tokens=600), ME) is None

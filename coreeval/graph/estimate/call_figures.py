@@ -151,6 +151,8 @@ class CallUsage:
 
     role: str
     model: str
+    is_alike: bool = True
+    """Whether its question is of the kind whose answers are estimated."""
     size: int
     """Characters of the messages and the schema."""
     prompt_tokens: int
@@ -182,8 +184,9 @@ def estimate_density(past_calls: Iterable[CallUsage], player: RoleModel) -> Know
 
 
 def estimate_answer(past_calls: Iterable[CallUsage], player: RoleModel) -> KnownRange:
-    """Return the number of tokens in an answer."""
-    same = [one for one in past_calls if one.role == player.role and one.completion_tokens]
+    """Return the number of tokens in an answer, learned only from the same kind of question."""
+    counted = [one for one in past_calls if one.is_alike and one.completion_tokens]
+    same = [one for one in counted if one.role == player.role]
     own = [one for one in same if one.model == player.model]
     if own:
         found = estimate_mean([one.completion_tokens for one in own])
@@ -205,14 +208,21 @@ def estimate_duration(
     Args:
         past_calls: Recorded calls.
         player: The model in its role.
-        said: Tokens of its answers, used if no call of the model was recorded.
+        said: Tokens of its answers, used if the model was not asked such questions. Its pace with
+            other questions is used, if it is known.
     """
     timed = [one for one in past_calls if one.seconds and one.model == player.model]
-    for calls, basis, factor in _find_nearest(timed, player):
-        if calls:
-            found = estimate_mean([one.seconds for one in calls]).widen(factor)
-            return KnownRange(range=found, basis=basis)
-    return KnownRange(range=assume_seconds(said), basis=STATED_BASIS)
+    if same := [one for one in timed if one.role == player.role and one.is_alike]:
+        return KnownRange(
+            range=estimate_mean([one.seconds for one in same]), basis=_own_basis(same)
+        )
+    stated = assume_seconds(said)
+    if counted := [one for one in timed if one.completion_tokens]:
+        expected = sum(assume_seconds(exactly(one.completion_tokens)).likely for one in counted)
+        pace = sum(one.seconds for one in counted) / expected
+        basis = FigureBasis(origin="recorded calls of the model, by length", n=len(counted))
+        return KnownRange(range=stated.times(pace), basis=basis)
+    return KnownRange(range=stated, basis=STATED_BASIS)
 
 
 def estimate_cached_share(past_calls: Iterable[CallUsage], player: RoleModel) -> float | None:

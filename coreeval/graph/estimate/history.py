@@ -1,7 +1,7 @@
 """Records of earlier runs in the workspace: calls, outcomes of samples, and usage per sample."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
@@ -35,6 +35,8 @@ MOST_CALLS = 300
 """The most recent calls examined per role."""
 MOST_SAMPLES = 200
 """The most samples of earlier runs examined, newest runs first."""
+MOST_RUNS = 100
+"""The most earlier runs whose calls are read."""
 ENOUGH_SAMPLES = 3
 """The fewest samples from which calls are estimated instead of from the graph."""
 
@@ -76,10 +78,23 @@ OTHER_ROLES = (
 and the judges of the cost of defences."""
 
 
-def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
+OF_ONE_KIND = ("target_series", "target_series_prose", "target_utility", "utility_judge")
+"""Roles that are always asked the same kind of question."""
+
+
+def load_recent_calls(
+    workspace: Workspace, payers: Sequence[str] = (), questions: Collection[str] = ()
+) -> list[CallUsage]:
     """Return the last calls of each role and of targets; empty if there is no call store.
 
     Calls whose texts a takedown has erased are left out, because their size is not known.
+
+    Args:
+        workspace: The workspace.
+        payers: The payers whose calls are alike, such as the runs of a task. Their last calls are
+            read even if other payers have sent newer ones.
+        questions: The texts that targets will be asked to answer in their own words. What else a
+            target has answered so says nothing about the length of these answers.
 
     Raises:
         RunCorrupt: the call store is damaged.
@@ -87,18 +102,27 @@ def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
     if not has_store(workspace.calls):
         return []
     with closing(open_calls(workspace.calls)) as store:
-        return [
-            read_usage(record)
+        found = {
+            record.key: record
             for role in (*ROLES, *OTHER_ROLES)
-            for record in store.newest(role, MOST_CALLS)
+            for paid_by in ((None, payers) if payers else (None,))
+            for record in store.newest(role, MOST_CALLS, paid_by)
             if not record.is_erased
-        ]
+        }
+    return [_read_usage(record, payers, questions) for record in found.values()]
 
 
-def read_usage(record: CallRecord) -> CallUsage:
+def _read_usage(
+    record: CallRecord, payers: Collection[str], questions: Collection[str]
+) -> CallUsage:
     """Return the usage figures of a call, from which other calls are estimated."""
     asked = _RequestText.model_validate_json(record.request)
+    if record.role == "target_text":
+        is_alike = asked.messages[-1]["content"] in questions
+    else:
+        is_alike = record.role in OF_ONE_KIND or record.paid_by in payers
     return CallUsage(
+        is_alike=is_alike,
         role=record.role,
         model=f"{asked.provider}:{asked.model}",
         size=measure_prompt(asked.messages, asked.output_schema.body),
@@ -130,6 +154,8 @@ def load_past_runs(workspace: Workspace, task: str, run: RunConfig) -> PastRuns:
     for files, manifest in _iter_runs(workspace, task, run):
         if looked >= MOST_SAMPLES:
             break
+        if not list_model_roles(manifest):
+            continue
         with suppress(CoreEvalError):  # a damaged run has no usable data
             number = _count_role_calls(files, manifest, MOST_SAMPLES - looked, calls, arms)
             looked += number
@@ -137,16 +163,25 @@ def load_past_runs(workspace: Workspace, task: str, run: RunConfig) -> PastRuns:
     return PastRuns(runs=tuple(names), calls=calls, arms=arms)
 
 
+def find_payers(workspace: Workspace, task: str, run: RunConfig) -> tuple[str, ...]:
+    """Return the payers in the call store of the workspace's runs of a task, newest runs first.
+
+    Runs with other values of `SAME_SETTINGS` are left out: their questions are others.
+    """
+    found = islice(_iter_runs(workspace, task, run), MOST_RUNS)
+    return tuple(manifest.payer for _, manifest in found)
+
+
 def _iter_runs(
     workspace: Workspace, task: str, run: RunConfig
 ) -> Iterator[tuple[RunFiles, Manifest]]:
-    """Yield the runs of a task in which models were asked with such settings, newest first."""
+    """Yield the runs of a task with such settings, newest first."""
     found = list[tuple[RunFiles, Manifest]]()
     for path in workspace.runs.glob("*/*/manifest.json"):
         with suppress(CoreEvalError, ValidationError):  # from another version
             manifest = read_manifest(path)
             files = RunFiles(path.parent)
-            if manifest.task == task and list_model_roles(manifest) and _is_alike(files, run):
+            if manifest.task == task and _is_alike(files, run):
                 found.append((files, manifest))
     yield from sorted(found, key=lambda one: one[1].created_at, reverse=True)
 
