@@ -464,6 +464,31 @@ def test_a_preview_pays_for_a_few_and_foretells_the_others(
         assert line["rests_on"]["answers"]["n"] == 8
 
 
+def test_a_preview_foretells_the_control_arm(shell: Shell, server: LLMServer) -> None:
+    """Its news is the older half of the demo's, and that of the updated arm the newer half."""
+    server.requests.clear()
+    models: dict[str, Any] = models_at(server)
+    models["targets"][0]["cutoff"] = "2026-02"
+    window = {"start": "2026-03-01", "end": "2026-10-01"}
+    changes: dict[str, object] = {"models": models, "knowledge.window": window}
+    older = {"start": "2025-08-01", "end": "2026-02-28"}
+    config = shell.config({**changes, "run.control_window": older})
+    document = shell("estimate", config, "--preview", "8", "--json").document
+    assert document["preview"]["billed_calls"] == len(server.requests)
+    assert not any("control" in note for note in document["notes"])
+    done = shell("refresh", config, "--json").document
+    assert done["control"]["counts"]["accepted"] > 0
+    assert lies_inside(document["totals"]["calls"], done["cost"]["billed_calls"])
+
+    plain = shell("estimate", shell.config(changes), "--preview", "8", "--json").document
+    with_arm, without = (
+        {line["role"]: line["calls"]["likely"] for line in each["lines"]}
+        for each in (document, plain)
+    )
+    assert {role for role in without if with_arm[role] > without[role]} >= {"replacer", "target"}
+    assert with_arm["extractor"] == without["extractor"]
+
+
 def test_a_preview_foretells_what_comes_from_caches(
     shell: Shell, served: Path, server: LLMServer, answers: OfflineAnswers
 ) -> None:
