@@ -236,6 +236,23 @@ def test_what_cannot_be_read_of_earlier_runs_is_passed_over(shell: Shell) -> Non
     assert bases(said.document, "calls") == {"extractor": "stated default"}
 
 
+def test_roles_of_summaries_answer_at_greater_length(shell: Shell) -> None:
+    model = {"model": "openai:good", "price": PRICE}
+    reports: dict[str, object] = {
+        "task": str(DEMO / "reports" / "task.yaml"),
+        "dataset": {"format": "jsonl", "path": str(DEMO / "reports")},
+        "models": {"default": model},
+    }
+    per_call = {}
+    for name, changes in (("labels", {"models": {"default": model}}), ("summary", reports)):
+        document = shell("estimate", shell.config(changes), "--limit", "8", "--json").document
+        for line in document["lines"]:
+            answers, calls = (line[one]["likely"] for one in ("completion_tokens", "calls"))
+            per_call[name, line["role"]] = answers / calls
+    assert per_call["labels", "extractor"] == pytest.approx(300, rel=0.05)
+    assert per_call["summary", "extractor"] == pytest.approx(800, rel=0.05)
+
+
 # -- money ----------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,7 @@ from coreeval.graph.estimate.model import (
 from coreeval.graph.estimate.past_figures import PastFigures
 from coreeval.graph.estimate.preview import extrapolate
 from coreeval.runs.manifest import Cost
+from coreeval.schema import TaskKind
 from coreeval.tools.catalogs import FREE, find_batch_price
 from coreeval.tools.workspace import Workspace
 
@@ -176,6 +177,25 @@ def test_a_model_that_is_told_to_think_may_think_up_to_the_limit() -> None:
     assert plain.high < 200 < deep.high == 2048
     assert assume_answer("label_judge", max_tokens=2048, effort="none") == plain
     assert assume_answer("extractor", max_tokens=10, effort="high") == exactly(10)
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "recorded"),
+    [
+        ("extractor", "choice", 431),
+        ("extractor", "answer", 673),
+        ("extractor", "summary", 801),
+        ("replacer", "answer", 636),
+        ("fact_judge", "answer", 656),
+    ],
+)
+def test_the_stated_lengths_hold_those_of_the_recorded_demos(
+    role: str, kind: TaskKind, recorded: int
+) -> None:
+    stated = assume_answer(role, max_tokens=2048, effort=None, kind=kind)
+    labels = assume_answer(role, max_tokens=2048, effort=None)
+    assert stated.low < recorded < stated.high
+    assert labels.likely < stated.likely and recorded / 2 < stated.likely < 2 * recorded
 
 
 def test_the_nearest_calls_teach_the_density() -> None:

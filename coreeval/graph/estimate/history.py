@@ -365,7 +365,7 @@ class _UsageReader:
                 used[player] = used.get(player, Usage()) + one.times(1 / users[key])
         return used | self._of_targets(texts)
 
-    def _of_targets(self, texts: int) -> Mapping[RolePair, Usage]:
+    def _of_targets(self, texts: int) -> dict[RolePair, Usage]:
         asked = texts * self._templates
         return {("target", name): each.times(asked) for name, each in self._per_call.items()}
 
