@@ -20,6 +20,7 @@ from coreeval.releases.sources import find_parent
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.runs.quality import Quality, measure_quality
 from coreeval.schema import Arm
+from coreeval.tools.stores.run_overview import Overview, merge_call_sums
 from coreeval.tools.stores.run_tables import SampleResult
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def gather_findings(run: RunContext) -> ReportInput:
         config=run.config,
         task=run.task,
         quality=quality.model_dump(mode="json"),
-        overview=store.listing.overview(),
+        overview=_summarize_run(run),
         attempts=store.figures.attempts(),
         evidence=summarize_evidence(store.figures.evidence_uses(), manifest.window),
         worth=find_highlights(
@@ -141,6 +142,15 @@ def gather_findings(run: RunContext) -> ReportInput:
             run, quality.label_noise.bound, {**parts, DOCUMENTS: documents}
         ),
     )
+
+
+def _summarize_run(run: RunContext) -> Overview:
+    """Return the overview of the run, with the calls of both passes."""
+    found = run.store.listing.overview()
+    if run.control is None:
+        return found
+    passes = (found.calls, run.control.store.listing.overview().calls)
+    return found.model_copy(update={"calls": merge_call_sums(passes)})
 
 
 def _read_parent_quality(run: RunContext) -> Quality | None:

@@ -31,6 +31,8 @@ from coreeval.runs.status import RunStatus, read_status
 from coreeval.schema import RoleName
 from coreeval.tasks.kinds import Display, find_display
 from coreeval.tasks.kinds.labels import LABELS
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_overview import CallSum, Overview
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
@@ -262,7 +264,7 @@ def show_run(request: Request) -> Response:
     narrow = state.hide_texts or (state.bundle and state.bundle.release)
     with open_requested_run(request) as run:
         overview = run.store.listing.overview()
-        costs = sum_costs(overview.calls)
+        costs = sum_costs([*overview.calls, *_list_control_calls(run.files)])
         return render_page(
             request,
             "run.html",
@@ -280,6 +282,14 @@ def show_run(request: Request) -> Response:
             report_files=list(list_report_files(run.files)),
             meanings=MEANINGS,
         )
+
+
+def _list_control_calls(files: RunFiles) -> Sequence[CallSum]:
+    """Return the calls of the pass that writes the control arm; none without such a pass."""
+    if not has_store(files.control.store):
+        return ()
+    with RunStore.open(files.control.store, now=utc_now) as store:
+        return store.listing.overview().calls
 
 
 def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:

@@ -14,6 +14,7 @@ import yaml
 from coreeval.cli import main
 from coreeval.config import ROLES, load_config
 from coreeval.errors import Interrupted
+from coreeval.graph.estimate import history
 from coreeval.graph.estimate.model import (
     CostEstimate,
     find_estimate,
@@ -196,6 +197,23 @@ def test_another_model_is_estimated_by_what_is_known_of_this_one(
     assert tokens["target"] == "recorded calls of the model in this role"
 
 
+def test_runs_of_another_task_teach_no_length_of_answers(
+    shell: Shell, served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_CALLS", 9)
+    shell("refresh", served, "--limit", "3")
+    other: tuple[str, ...] = ("--set", "task=irony", "--set", f"dataset.path={DEMO / 'irony'}")
+    document = shell("estimate", served, *other, "--json").document
+    assert set(bases(document, "answers").values()) == {"stated default"}
+    learnt = {"recorded calls of the model in this role"}
+    assert set(bases(document, "tokens").values()) == learnt
+
+    shell("refresh", served, *other, "--limit", "3")
+    for arguments in ((), other):  # the newest calls of a task do not hide those of the other
+        found = bases(shell("estimate", served, *arguments, "--json").document, "answers")
+        assert {found["target"]} == learnt
+
+
 def test_fewer_samples_cost_less(shell: Shell) -> None:
     models = {"default": "offline", "label_judge": "openai:gpt-5", "extractor": "openai:gpt-5"}
     config = shell.config({"models": models})
@@ -216,6 +234,23 @@ def test_what_cannot_be_read_of_earlier_runs_is_passed_over(shell: Shell) -> Non
     said = shell("estimate", config, "--json")
     assert said.code == 0
     assert bases(said.document, "calls") == {"extractor": "stated default"}
+
+
+def test_roles_of_summaries_answer_at_greater_length(shell: Shell) -> None:
+    model = {"model": "openai:good", "price": PRICE}
+    reports: dict[str, object] = {
+        "task": str(DEMO / "reports" / "task.yaml"),
+        "dataset": {"format": "jsonl", "path": str(DEMO / "reports")},
+        "models": {"default": model},
+    }
+    per_call = {}
+    for name, changes in (("labels", {"models": {"default": model}}), ("summary", reports)):
+        document = shell("estimate", shell.config(changes), "--limit", "8", "--json").document
+        for line in document["lines"]:
+            answers, calls = (line[one]["likely"] for one in ("completion_tokens", "calls"))
+            per_call[name, line["role"]] = answers / calls
+    assert per_call["labels", "extractor"] == pytest.approx(300, rel=0.05)
+    assert per_call["summary", "extractor"] == pytest.approx(800, rel=0.05)
 
 
 # -- money ----------------------------------------------------------------------------------------
@@ -444,6 +479,31 @@ def test_a_preview_pays_for_a_few_and_foretells_the_others(
     assert lies_inside(document["totals"]["prompt_tokens"], cost["prompt_tokens"])
     for line in document["lines"]:
         assert line["rests_on"]["answers"]["n"] == 8
+
+
+def test_a_preview_foretells_the_control_arm(shell: Shell, server: LLMServer) -> None:
+    """Its news is the older half of the demo's, and that of the updated arm the newer half."""
+    server.requests.clear()
+    models: dict[str, Any] = models_at(server)
+    models["targets"][0]["cutoff"] = "2026-02"
+    window = {"start": "2026-03-01", "end": "2026-10-01"}
+    changes: dict[str, object] = {"models": models, "knowledge.window": window}
+    older = {"start": "2025-08-01", "end": "2026-02-28"}
+    config = shell.config({**changes, "run.control_window": older})
+    document = shell("estimate", config, "--preview", "8", "--json").document
+    assert document["preview"]["billed_calls"] == len(server.requests)
+    assert not any("control" in note for note in document["notes"])
+    done = shell("refresh", config, "--json").document
+    assert done["control"]["counts"]["accepted"] > 0
+    assert lies_inside(document["totals"]["calls"], done["cost"]["billed_calls"])
+
+    plain = shell("estimate", shell.config(changes), "--preview", "8", "--json").document
+    with_arm, without = (
+        {line["role"]: line["calls"]["likely"] for line in each["lines"]}
+        for each in (document, plain)
+    )
+    assert {role for role in without if with_arm[role] > without[role]} >= {"replacer", "target"}
+    assert with_arm["extractor"] == without["extractor"]
 
 
 def test_a_preview_foretells_what_comes_from_caches(

@@ -28,6 +28,7 @@ from coreeval.evaluation.report import report_page
 from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings
 from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
 from coreeval.graph.detect import list_questions, plan_detection, read_inputs, run_detector
+from coreeval.graph.estimate.call_figures import STATED_BASIS
 from coreeval.graph.estimate.evaluation_estimate import estimate_detection
 from coreeval.graph.evaluate import evaluate
 from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context, open_store
@@ -349,6 +350,28 @@ def test_ngrams_of_originals_alone_are_told(asked: Lab) -> None:
     assert target["higher"] == target["items"] == target["asked"]
     assert (target["original"]["estimate"], target["twin"]["estimate"]) == (1.0, 0.0)
     assert f"<td>{target['compared']}</td>" in asked.files.report_html.read_text()
+
+
+def test_only_the_same_questions_teach_the_length_of_answers(asked: Lab) -> None:
+    """Answers to the probe have five words, and those of the detector are as long as texts."""
+    ngrams, halves = (
+        plan_detection(each, asked.files.root, [], None) for each in (PROBES["ngrams"], RECITATION)
+    )
+
+    async def answer(request: Request) -> str:
+        return "five words" if "5 words" in _read_prompt(request) else "many words " * 40
+
+    asked.server.answers = answer
+    (first,) = estimate_detection(halves).lines
+    run_detector(ngrams)
+    (line,) = estimate_detection(halves).lines
+    assert line.rests_on["answers"] == STATED_BASIS == first.rests_on["answers"]
+    assert line.completion_tokens == first.completion_tokens
+    assert line.rests_on["tokens"] != STATED_BASIS
+    run_detector(halves)
+    (line,) = estimate_detection(halves).lines
+    assert line.rests_on["answers"].origin == "recorded calls of the model in this role"
+    assert line.rests_on["answers"].n == line.calls.likely
 
 
 def test_draws_are_asked_at_a_temperature_and_none_twice_after_a_failure(asked: Lab) -> None:

@@ -56,6 +56,7 @@ from coreeval.graph.estimate.model import (
 from coreeval.graph.estimate.past_figures import PastFigures
 from coreeval.graph.estimate.preview import extrapolate
 from coreeval.runs.manifest import Cost
+from coreeval.schema import TaskKind
 from coreeval.tools.catalogs import FREE, find_batch_price
 from coreeval.tools.workspace import Workspace
 
@@ -178,6 +179,25 @@ def test_a_model_that_is_told_to_think_may_think_up_to_the_limit() -> None:
     assert assume_answer("extractor", max_tokens=10, effort="high") == exactly(10)
 
 
+@pytest.mark.parametrize(
+    ("role", "kind", "recorded"),
+    [
+        ("extractor", "choice", 431),
+        ("extractor", "answer", 673),
+        ("extractor", "summary", 801),
+        ("replacer", "answer", 636),
+        ("fact_judge", "answer", 656),
+    ],
+)
+def test_the_stated_lengths_hold_those_of_the_recorded_demos(
+    role: str, kind: TaskKind, recorded: int
+) -> None:
+    stated = assume_answer(role, max_tokens=2048, effort=None, kind=kind)
+    labels = assume_answer(role, max_tokens=2048, effort=None)
+    assert stated.low < recorded < stated.high
+    assert labels.likely < stated.likely and recorded / 2 < stated.likely < 2 * recorded
+
+
 def test_the_nearest_calls_teach_the_density() -> None:
     own, beside = seen(), seen(role="replacer", size=3000)
     others = seen(model="openai:other", size=2000)
@@ -210,6 +230,24 @@ def test_answers_are_learnt_by_role_and_end_at_the_limit() -> None:
 def test_another_model_s_speed_tells_nothing() -> None:
     assert estimate_duration(seen(), ME, exactly(60)).range.likely == 2
     assert estimate_duration(seen(model="openai:other"), ME, exactly(60)).basis == STATED_BASIS
+
+
+def test_other_kinds_of_questions_teach_no_length() -> None:
+    others = seen(is_alike=False)
+    assert estimate_answer(others, ME) == estimate_answer([], ME)
+    assert estimate_answer(others + seen(completion_tokens=900), ME).range.likely == 900
+    assert estimate_density(others, ME).range.likely == 4
+
+
+def test_a_model_s_pace_with_other_questions_is_scaled_by_length() -> None:
+    usual = assume_seconds(exactly(100)).likely
+    for others in (seen(is_alike=False, seconds=3 * usual), seen(role="x", seconds=3 * usual)):
+        slow = estimate_duration(others, ME, between(10, 600, 900))
+        assert slow.range.likely == pytest.approx(3 * assume_seconds(exactly(600)).likely)
+        assert slow.range.high == pytest.approx(3 * assume_seconds(exactly(900)).high)
+        assert slow.basis.n == 5
+    uncounted = seen(is_alike=False, completion_tokens=0)
+    assert estimate_duration(uncounted, ME, exactly(60)).basis == STATED_BASIS
 
 
 def test_the_cached_share_needs_a_few_calls() -> None:

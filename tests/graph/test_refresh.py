@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from starlette.testclient import TestClient
 
 from coreeval.cli import main
 from coreeval.cli.refresh import exit_code
@@ -36,11 +38,13 @@ from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores import batch_writer
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import Workspace
+from coreeval.viewer.app import create_app
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import SAMPLES, Lab, Undisturbed, assert_whole, config_of, ended
 from tests.support.llm_server import Reply, Request, refused
 from tests.support.odd_rows import odd_row
 from tests.support.wire import Prompted
+from tests.viewer.test_run_pages import HERE
 
 
 class Far:
@@ -186,7 +190,22 @@ def test_a_second_pass_that_is_killed_goes_on_and_nothing_is_paid_twice(
     assert lab.arms() == whole.arms()
     assert found.arms["control"] == found.control.counts["accepted"] > 0
     _answered_about_control(lab)
+    _costs_by_role_hold_both_passes(lab)
     assert "config_name: control" in (lab.files.dataset / "README.md").read_text()
+
+
+def _costs_by_role_hold_both_passes(lab: Lab) -> None:
+    rows = json.loads(lab.files.report_json.read_text())["calls"]
+    cost = lab.manifest.cost
+    for cached, calls in ((False, cost.billed_calls), (True, cost.cached_calls)):
+        assert sum(row["calls"] for row in rows if row["cached"] == cached) == calls
+    billed = [row for row in rows if not row["cached"]]
+    assert sum(row["prompt_tokens"] for row in billed) == cost.prompt_tokens
+    assert len({(row["role"], row["model"]) for row in billed}) == len(billed)
+    key = f"{lab.files.root.parent.name}.{lab.files.root.name}"
+    page = TestClient(create_app([lab.files.root]), base_url=HERE).get(f"/run/{key}").text
+    (total,) = re.findall(r'<th scope="row">All</th>.*data-title="billed calls">(\d+)<', page)
+    assert int(total) == cost.billed_calls
 
 
 def _planned(path: Path) -> int:

@@ -58,6 +58,7 @@ async def test_what_is_put_is_found_by_another_process(path: Path) -> None:
         assert [one.key for one in store.newest("composer", 2)] == [
             one.key for one in reversed(records)
         ][:2]
+        assert len(list(store.newest("composer", 9, ["me"]))) == len(records)
         assert store.ledger.spent().billed_usd == 0
         assert store.count_missing([records[0].key, "none"]) == 1
     with closing(open_calls(path, "me")) as store:

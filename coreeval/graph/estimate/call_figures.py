@@ -3,7 +3,8 @@
 Calls: from the sample graph (docs/pipeline.md) and the outcomes of the quality trials
 (docs/quality.md: 5.4 to 7.7 calls per sample, 2.2 to 2.8 of them label readings). Answers: from the
 bundled rules on the demo's 120 samples, at 3.5 characters per token, plus the drafts that only
-models write; the high end is for verbose models. Answers about series: from NumLeak's records,
+models write, and from the demo's recorded runs of the lean pipeline for kinds of task other than
+labels; the high end is for verbose models. Answers about series: from NumLeak's records,
 between a bare number and a refusal in a few sentences. Speed: 150, 60 or 20 tokens per second.
 """
 
@@ -62,10 +63,16 @@ AFTER_NEWS: tuple[RoleName, ...] = ("replacer", "composer", "fact_judge", "label
 """Roles that are asked about a sample after news for it is found."""
 _ANSWERS: Mapping[str, Range] = {
     "extractor": between(150, 300, 700),
+    "extractor_choice": between(200, 430, 1200),
+    "extractor_answer": between(200, 550, 1500),
+    "extractor_summary": between(300, 800, 2000),
     "replacer": between(150, 350, 900),
+    "replacer_answer": between(150, 480, 1300),
+    "replacer_summary": between(150, 520, 1300),
     "rewriter": between(40, 80, 200),
     "composer": between(80, 220, 600),
     "fact_judge": between(80, 200, 600),
+    "fact_judge_answer": between(80, 440, 1500),
     "label_judge": between(25, 45, 120),
     "target": between(8, 12, 60),
     "target_answer": between(8, 20, 120),
@@ -77,8 +84,7 @@ _ANSWERS: Mapping[str, Range] = {
     "utility_judge": between(20, 45, 120),
     "paraphraser": between(80, 300, 1500),
 }
-"""Tokens per answer, by role; `target_KIND` for targets if the kind of task needs longer
-answers."""
+"""Tokens per answer, by role; `ROLE_KIND` if the kind of task needs longer answers."""
 _NO_REASONING = {None, "none", "minimal"}
 
 
@@ -151,6 +157,8 @@ class CallUsage:
 
     role: str
     model: str
+    is_alike: bool = True
+    """Whether its question is of the kind whose answers are estimated."""
     size: int
     """Characters of the messages and the schema."""
     prompt_tokens: int
@@ -182,8 +190,9 @@ def estimate_density(past_calls: Iterable[CallUsage], player: RoleModel) -> Know
 
 
 def estimate_answer(past_calls: Iterable[CallUsage], player: RoleModel) -> KnownRange:
-    """Return the number of tokens in an answer."""
-    same = [one for one in past_calls if one.role == player.role and one.completion_tokens]
+    """Return the number of tokens in an answer, learned only from the same kind of question."""
+    counted = [one for one in past_calls if one.is_alike and one.completion_tokens]
+    same = [one for one in counted if one.role == player.role]
     own = [one for one in same if one.model == player.model]
     if own:
         found = estimate_mean([one.completion_tokens for one in own])
@@ -205,14 +214,21 @@ def estimate_duration(
     Args:
         past_calls: Recorded calls.
         player: The model in its role.
-        said: Tokens of its answers, used if no call of the model was recorded.
+        said: Tokens of its answers, used if the model was not asked such questions. Its pace with
+            other questions is used, if it is known.
     """
     timed = [one for one in past_calls if one.seconds and one.model == player.model]
-    for calls, basis, factor in _find_nearest(timed, player):
-        if calls:
-            found = estimate_mean([one.seconds for one in calls]).widen(factor)
-            return KnownRange(range=found, basis=basis)
-    return KnownRange(range=assume_seconds(said), basis=STATED_BASIS)
+    if same := [one for one in timed if one.role == player.role and one.is_alike]:
+        return KnownRange(
+            range=estimate_mean([one.seconds for one in same]), basis=_own_basis(same)
+        )
+    stated = assume_seconds(said)
+    if counted := [one for one in timed if one.completion_tokens]:
+        expected = sum(assume_seconds(exactly(one.completion_tokens)).likely for one in counted)
+        pace = sum(one.seconds for one in counted) / expected
+        basis = FigureBasis(origin="recorded calls of the model, by length", n=len(counted))
+        return KnownRange(range=stated.times(pace), basis=basis)
+    return KnownRange(range=stated, basis=STATED_BASIS)
 
 
 def estimate_cached_share(past_calls: Iterable[CallUsage], player: RoleModel) -> float | None:

@@ -3,7 +3,7 @@
 Questions are counted and measured but not sent, and nothing is stored.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,8 @@ class CampaignEstimator:
     fewer: str
     """The config key that reduces the number of questions."""
     notes: Sequence[str] = ()
+    questions: Collection[str] = ()
+    """The texts that targets answer in their own words, as far as they are known."""
 
     def estimate(
         self,
@@ -62,7 +64,7 @@ class CampaignEstimator:
         """
         assignments, past_calls = (
             assign_targets(self.config, self.asked),
-            load_recent_calls(self.workspace),
+            load_recent_calls(self.workspace, (self.payer,), self.questions),
         )
         lines = tuple(lines_of(assignments, past_calls))
         budget = self.config.run.budget_usd

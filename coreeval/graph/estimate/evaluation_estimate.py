@@ -10,7 +10,7 @@ from coreeval.graph.detect import DETECTOR_ROLE, DetectionPlan, list_questions, 
 from coreeval.graph.estimate.assignments import RoleAssignments, assign_targets
 from coreeval.graph.estimate.call_figures import STATED_BASIS, CallUsage
 from coreeval.graph.estimate.costing import REUSED_NOTE, build_estimate, estimate_line
-from coreeval.graph.estimate.history import load_recent_calls
+from coreeval.graph.estimate.history import find_payers, load_recent_calls
 from coreeval.graph.estimate.model import (
     CostEstimate,
     EstimateLine,
@@ -53,7 +53,9 @@ def estimate_evaluation(
     """
     found = prepare_evaluation(run_dir, targets, budget_usd)
     with _open_context(found, found.asked_targets) as run:
-        assignments, past_calls = assign_targets(run.config, found.asked_targets), _load_calls(run)
+        assignments = assign_targets(run.config, found.asked_targets)
+        others = find_payers(run.workspace, run.task.name, run.config.run)
+        past_calls = load_recent_calls(run.workspace, (run.payer, *others))
         asked = [target for target in found.asked_targets if not target.is_embedded]
         lines = tuple(_target_line(run, target, assignments, past_calls) for target in asked)
         notes = [REWORDING_NOTE] if _has_open_train(run) else []
@@ -71,8 +73,10 @@ def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) 
     most = {"max_tokens": 1} if plan.detector.scores_texts else {}
     targets = [target.model_copy(update=most) for target in plan.targets]
     with _open_context(plan, plan.targets) as run:
-        assignments, past_calls = assign_targets(run.config, targets), _load_calls(run)
+        assignments = assign_targets(run.config, targets)
         questions = list_questions(plan.detector, read_inputs(run))
+        asked = {question.text for question in questions}
+        past_calls = load_recent_calls(run.workspace, (run.payer,), asked)
         sizes = [len(question.text) for question in questions] or [0]
         basis = FigureBasis(origin="each question is asked once", n=len(questions))
         size = PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis))
@@ -101,10 +105,6 @@ def _open_context(
     with closing(run):
         refuse_open(run.store, found.files)
         yield run
-
-
-def _load_calls(run: RunContext) -> Sequence[CallUsage]:
-    return load_recent_calls(run.workspace)
 
 
 def _estimate(

@@ -1,8 +1,8 @@
 """Records of earlier runs in the workspace: calls, outcomes of samples, and usage per sample."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from itertools import islice
@@ -19,7 +19,7 @@ from coreeval.graph.estimate.assignments import (
 )
 from coreeval.graph.estimate.call_figures import CallUsage
 from coreeval.graph.estimate.workload import measure_prompt
-from coreeval.graph.target_questions import ARM_TEXTS
+from coreeval.graph.target_questions import ARM_TEXTS, CONTROL_TEXTS
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Arm, RoleName
 from coreeval.tools.catalogs import cost
@@ -35,6 +35,8 @@ MOST_CALLS = 300
 """The most recent calls examined per role."""
 MOST_SAMPLES = 200
 """The most samples of earlier runs examined, newest runs first."""
+MOST_RUNS = 100
+"""The most earlier runs whose calls are read."""
 ENOUGH_SAMPLES = 3
 """The fewest samples from which calls are estimated instead of from the graph."""
 
@@ -76,10 +78,23 @@ OTHER_ROLES = (
 and the judges of the cost of defences."""
 
 
-def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
+OF_ONE_KIND = ("target_series", "target_series_prose", "target_utility", "utility_judge")
+"""Roles that are always asked the same kind of question."""
+
+
+def load_recent_calls(
+    workspace: Workspace, payers: Sequence[str] = (), questions: Collection[str] = ()
+) -> list[CallUsage]:
     """Return the last calls of each role and of targets; empty if there is no call store.
 
     Calls whose texts a takedown has erased are left out, because their size is not known.
+
+    Args:
+        workspace: The workspace.
+        payers: The payers whose calls are alike, such as the runs of a task. Their last calls are
+            read even if other payers have sent newer ones.
+        questions: The texts that targets will be asked to answer in their own words. What else a
+            target has answered so says nothing about the length of these answers.
 
     Raises:
         RunCorrupt: the call store is damaged.
@@ -87,18 +102,27 @@ def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
     if not has_store(workspace.calls):
         return []
     with closing(open_calls(workspace.calls)) as store:
-        return [
-            read_usage(record)
+        found = {
+            record.key: record
             for role in (*ROLES, *OTHER_ROLES)
-            for record in store.newest(role, MOST_CALLS)
+            for paid_by in ((None, payers) if payers else (None,))
+            for record in store.newest(role, MOST_CALLS, paid_by)
             if not record.is_erased
-        ]
+        }
+    return [_read_usage(record, payers, questions) for record in found.values()]
 
 
-def read_usage(record: CallRecord) -> CallUsage:
+def _read_usage(
+    record: CallRecord, payers: Collection[str], questions: Collection[str]
+) -> CallUsage:
     """Return the usage figures of a call, from which other calls are estimated."""
     asked = _RequestText.model_validate_json(record.request)
+    if record.role == "target_text":
+        is_alike = asked.messages[-1]["content"] in questions
+    else:
+        is_alike = record.role in OF_ONE_KIND or record.paid_by in payers
     return CallUsage(
+        is_alike=is_alike,
         role=record.role,
         model=f"{asked.provider}:{asked.model}",
         size=measure_prompt(asked.messages, asked.output_schema.body),
@@ -130,6 +154,8 @@ def load_past_runs(workspace: Workspace, task: str, run: RunConfig) -> PastRuns:
     for files, manifest in _iter_runs(workspace, task, run):
         if looked >= MOST_SAMPLES:
             break
+        if not list_model_roles(manifest):
+            continue
         with suppress(CoreEvalError):  # a damaged run has no usable data
             number = _count_role_calls(files, manifest, MOST_SAMPLES - looked, calls, arms)
             looked += number
@@ -137,16 +163,25 @@ def load_past_runs(workspace: Workspace, task: str, run: RunConfig) -> PastRuns:
     return PastRuns(runs=tuple(names), calls=calls, arms=arms)
 
 
+def find_payers(workspace: Workspace, task: str, run: RunConfig) -> tuple[str, ...]:
+    """Return the payers in the call store of the workspace's runs of a task, newest runs first.
+
+    Runs with other values of `SAME_SETTINGS` are left out: their questions are others.
+    """
+    found = islice(_iter_runs(workspace, task, run), MOST_RUNS)
+    return tuple(manifest.payer for _, manifest in found)
+
+
 def _iter_runs(
     workspace: Workspace, task: str, run: RunConfig
 ) -> Iterator[tuple[RunFiles, Manifest]]:
-    """Yield the runs of a task in which models were asked with such settings, newest first."""
+    """Yield the runs of a task with such settings, newest first."""
     found = list[tuple[RunFiles, Manifest]]()
     for path in workspace.runs.glob("*/*/manifest.json"):
         with suppress(CoreEvalError, ValidationError):  # from another version
             manifest = read_manifest(path)
             files = RunFiles(path.parent)
-            if manifest.task == task and list_model_roles(manifest) and _is_alike(files, run):
+            if manifest.task == task and _is_alike(files, run):
                 found.append((files, manifest))
     yield from sorted(found, key=lambda one: one[1].created_at, reverse=True)
 
@@ -229,6 +264,7 @@ class RunUsage:
     """The usage of a run per sample, and the paid part."""
 
     by_sample: BySample
+    """Usage per sample, with that for its text in the control arm."""
     by_train: BySample
     """Usage per item of the train split."""
     paid: Usage
@@ -247,22 +283,33 @@ def read_run_usage(
     `templates` is the number of its task's templates: a target is asked once per text and template;
     `arms` says whether it is asked about all arms or only about what PCR compares.
     """
-    with (
-        RunStore.open(files.require_store(), now=utc_now) as store,
-        closing(open_calls(workspace.calls)) as calls,
-    ):
-        clerk = _UsageReader(store, calls, assignments, templates)
+    with ExitStack() as opened:
+        calls = opened.enter_context(closing(open_calls(workspace.calls)))
+        store = opened.enter_context(RunStore.open(files.require_store(), now=utc_now))
+        control = None
+        if has_store(files.control.store):
+            control = opened.enter_context(RunStore.open(files.control.store, now=utc_now))
+        clerk = _UsageReader(store, control, calls, assignments, templates)
         by_sample, by_train = clerk.by_sample(arms=arms), clerk.by_train()
         return RunUsage(by_sample=by_sample, by_train=by_train, paid=clerk.sum_paid())
 
 
 class _UsageReader:
-    """Reader of a run's calls; each counts once for a sample and once for the bill."""
+    """Reader of a run's calls; each counts once for a sample and once for the bill.
+
+    `control` is the store of the pass that writes the control arm.
+    """
 
     def __init__(
-        self, store: RunStore, calls: CallStore, assignments: RoleAssignments, templates: int
+        self,
+        store: RunStore,
+        control: RunStore | None,
+        calls: CallStore,
+        assignments: RoleAssignments,
+        templates: int,
     ) -> None:
-        self._store, self._calls, self._templates = store, calls, templates
+        self._store, self._control = store, control
+        self._calls, self._templates = calls, templates
         self._prices = {
             (role, find_recorded_name(model)): _find_price(assignments, model)
             for role, model in iter_role_models(assignments)
@@ -273,9 +320,15 @@ class _UsageReader:
     def by_sample(self, *, arms: bool) -> BySample:
         """Return the usage of each sample, targets included."""
         asked_as = _count_arms if arms else _count_compared_texts
-        return [
-            self._of(ended.sample.id, asked_as(ended)) for ended in self._store.sample_results()
-        ]
+        used = {
+            ended.sample.id: self._of(ended.sample.id, asked_as(ended))
+            for ended in self._store.sample_results()
+        }
+        for ended in self._control.sample_results() if self._control else ():
+            sample_id = ended.sample.id
+            texts = int(arms and CONTROL_TEXTS["control"](ended) is not None)
+            used[sample_id] = _add_usage(used[sample_id], self._in_control(sample_id, texts))
+        return list(used.values())
 
     def by_train(self) -> BySample:
         """Return the usage of each train item, targets included."""
@@ -298,21 +351,33 @@ class _UsageReader:
         """
         used: dict[RolePair, Usage] = {}
         users = self._store.history.count_users(sample_id)
-        for key, player, one in self._calls_of(sample_id):
+        for key, player, one in self._calls_of(self._store, sample_id):
             used[player] = used.get(player, Usage()) + one.times(1 / users[key])
+        return used | self._of_targets(texts)
+
+    def _in_control(self, sample_id: str, texts: int) -> Mapping[RolePair, Usage]:
+        """Return what the second pass used for a sample, without the answers of the first pass."""
+        assert self._control, "there is a second pass"
+        used: dict[RolePair, Usage] = {}
+        users = self._control.history.count_users(sample_id)
+        for key, player, one in self._calls_of(self._control, sample_id):
+            if not self._store.history.has_call(key):
+                used[player] = used.get(player, Usage()) + one.times(1 / users[key])
+        return used | self._of_targets(texts)
+
+    def _of_targets(self, texts: int) -> dict[RolePair, Usage]:
         asked = texts * self._templates
-        return used | {("target", name): each.times(asked) for name, each in self._per_call.items()}
+        return {("target", name): each.times(asked) for name, each in self._per_call.items()}
 
     def _mean_of(self, target: ModelConfig) -> Usage:
         """Return the mean usage of one question to a target."""
-        found = [one for _, _, one in self._calls_of(TARGET_SUBJECT + target.model)]
+        subject = TARGET_SUBJECT + target.model
+        found = [one for _, _, one in self._calls_of(self._store, subject)]
         return sum(found, Usage()).times(1 / len(found)) if found else Usage()
 
-    def _calls_of(self, sample_id: str) -> Iterator[tuple[str, RolePair, Usage]]:
+    def _calls_of(self, store: RunStore, sample_id: str) -> Iterator[tuple[str, RolePair, Usage]]:
         """Yield the calls of a sample, or about one batch of a target: key, player and usage."""
-        rows = {
-            call.key: call for step in self._store.history.steps(sample_id) for call in step.calls
-        }
+        rows = {call.key: call for step in store.history.steps(sample_id) for call in step.calls}
         for call in rows.values():
             player = (call.role, call.model)
             one = self._measure_call(player, call)
@@ -334,6 +399,15 @@ class _UsageReader:
             call_seconds=call.seconds,
             usd=known,
         )
+
+
+def _add_usage(
+    one: Mapping[RolePair, Usage], other: Mapping[RolePair, Usage]
+) -> Mapping[RolePair, Usage]:
+    return {
+        player: one.get(player, Usage()) + other.get(player, Usage())
+        for player in dict.fromkeys([*one, *other])
+    }
 
 
 def _count_arms(ended: SampleResult) -> int:

@@ -54,6 +54,7 @@ def estimate_items(plan: ItemPlan, *, now: Clock = utc_now) -> CostEstimate:
         asked=plan.models,
         fewer="detect.pcr.samples",
         notes=[*([] if plan.twins else [_PARAPHRASE_NOTE]), *_list_embedding_notes(plan)],
+        questions={item.input for each in plan.drawn for item in each.items},
     )
     return asking.estimate(
         lambda assignments, past_calls: _item_lines(plan, assignments, past_calls), now=now

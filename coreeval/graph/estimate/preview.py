@@ -89,12 +89,6 @@ def extrapolate(
     ]
 
 
-NO_CONTROL = (
-    "these figures exclude the control arm's cost in the preview; an estimate without a preview "
-    "includes it"
-)
-
-
 def preview(
     config: ConfigLike,
     samples: int,
@@ -154,7 +148,6 @@ def preview(
             *counted.notes,
             *rules_note(lab.setup.config),
             *list_embedding_notes(lab.setup.config, EMBEDDED_TEXTS),
-            *([NO_CONTROL] if lab.setup.control else []),
         ],
     ).model_copy(
         update={

@@ -25,7 +25,7 @@ from coreeval.graph.estimate.costing import (
     estimate_line,
     rules_note,
 )
-from coreeval.graph.estimate.history import load_past_runs, load_recent_calls
+from coreeval.graph.estimate.history import find_payers, load_past_runs, load_recent_calls
 from coreeval.graph.estimate.model import (
     CostEstimate,
     EstimateLine,
@@ -89,9 +89,10 @@ def estimate(
     keeper = open_keeper(before, lab.setup) if before else None
     counted = count_samples(lab.setup, limit, keeper, subset=subset, rows=rows)
     assignments = assign_roles(lab.setup.config)
+    task, settings = lab.setup.task.name, lab.setup.config.run
     memory = PastFigures(
-        past_calls=load_recent_calls(lab.workspace),
-        earlier=load_past_runs(lab.workspace, lab.setup.task.name, lab.setup.config.run),
+        past_calls=load_recent_calls(lab.workspace, find_payers(lab.workspace, task, settings)),
+        earlier=load_past_runs(lab.workspace, task, settings),
         run=_plan_batches(lab),
         gold_questions=count_gold_questions(lab.setup.task),
         reworded=_find_reworded_share(lab.setup.task, counted.drawn),

@@ -193,6 +193,10 @@ def _length(messages: Sequence[Mapping[str, str]]) -> int:
 
 async def measure_role(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) -> PromptSize:
     """Return the length of a role's prompts for samples of the lab, or else for bundled ones."""
+    return replace(await _measure_prompts(lab, role, drawn), kind=lab.setup.task.kind)
+
+
+async def _measure_prompts(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) -> PromptSize:
     by_rules = item_kind(lab.setup.task).plain_text or role in FIRST_ROLES
     if drawn and by_rules and (shown := await _collect_requests(lab, role, drawn)):
         return _summarize_sizes(role, shown, "the benchmark")

@@ -189,10 +189,20 @@ class CallStore:
             self._note_damage(key)
         return self._decode(row) if row else None
 
-    def newest(self, role: str, most: int) -> Iterator[CallRecord]:
-        """Yield the undamaged calls among the last stored ones of a role, in any order."""
+    def newest(
+        self, role: str, most: int, payers: Sequence[str] | None = None
+    ) -> Iterator[CallRecord]:
+        """Yield the undamaged calls among the last stored ones of a role, in any order.
+
+        Args:
+            role: The role.
+            most: The most calls to look at.
+            payers: Only calls that these payers sent; None for all.
+        """
         stored = literal_column("rowid", Integer).desc()  # reads from the end instead of sorting
         query = select(t.calls.c.key).where(t.calls.c.role == role).order_by(stored).limit(most)
+        if payers is not None:
+            query = query.where(t.calls.c.paid_by.in_(payers))
         with self._engine.connect() as connection:
             keys = list(connection.scalars(query))
         yield from filter(None, map(self._find_or_note_damage, keys))

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, func, select
@@ -36,6 +37,35 @@ class CallSum(Value):
     def cached_share(self) -> float | None:
         """The share of prompt tokens in the provider's cache; None without any tokens."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+
+def merge_call_sums(passes: Iterable[Iterable[CallSum]]) -> tuple[CallSum, ...]:
+    """Return the calls of several passes of a run together, most expensive first."""
+    found: dict[tuple[str, str, bool], CallSum] = {}
+    for one in chain.from_iterable(passes):
+        place = (one.role, one.model, one.cached)
+        found[place] = _add_sums(found[place], one) if place in found else one
+    return tuple(
+        sorted(
+            found.values(),
+            key=lambda one: (one.cached, -(one.usd or 0.0), -one.calls, one.role, one.model),
+        )
+    )
+
+
+def _add_sums(one: CallSum, other: CallSum) -> CallSum:
+    known = [each.usd for each in (one, other) if each.usd is not None]
+    return CallSum(
+        role=one.role,
+        model=one.model,
+        cached=one.cached,
+        calls=one.calls + other.calls,
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        usd=sum(known) if known else None,
+        priced=one.priced + other.priced,
+    )
 
 
 class NodeSum(Value):
@@ -84,7 +114,8 @@ class Overview(Value):
     kept: int
     """The number of samples taken from a release."""
     calls: tuple[CallSum, ...]
-    """The calls, most expensive first; the billed ones add up to `cost` in the manifest."""
+    """The calls, most expensive first. The billed ones add up to `cost` in the manifest, together
+    with those of the pass that writes the control arm, which has a store of its own."""
     nodes: tuple[NodeSum, ...]
     """The nodes, slowest first."""
     causes: tuple[CauseSum, ...]

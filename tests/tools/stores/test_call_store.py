@@ -303,5 +303,9 @@ async def test_the_last_ones_of_a_role(tmp_path: Path, most: int, expected: set[
     found = {one.key for one in store.newest("composer", most)}
     none = list(store.newest("extractor", 5))
     store.close()
+    with closing(open_calls(tmp_path / "calls.db", "me")) as mine:
+        own = await mine.put(call_of_role(99, "composer"))
+        assert [one.key for one in mine.newest("composer", 5, ["me", "you"])] == [own.key]
+        assert list(mine.newest("composer", 5, [])) == []
     assert found == {call_of_role(number, "composer").key for number in expected}
     assert none == []
