@@ -16,6 +16,7 @@ from coreeval.errors import ConfigError
 from coreeval.evaluation.pcr.pairs_from_items import ItemAnswer, pair_answers
 from coreeval.evaluation.pcr.study import PcrSettings, study
 from coreeval.graph.campaign import file_names
+from coreeval.graph.estimate.call_figures import STATED_BASIS
 from coreeval.graph.estimate.pcr_lines import estimate_items
 from coreeval.graph.pcr.item_campaign import ItemPlan, ask_items, build_item_plan
 from coreeval.tools.embeddings import Vectors
@@ -192,6 +193,11 @@ def test_a_model_writes_the_twins_and_what_drifts_off_is_left_out(tmp_path: Path
         asked = len(server.requests)
         assert ask_items(plan, embeds=Near()).asked == found.asked
         again = len(server.requests) - asked
+        known = [line.rests_on["answers"].n for line in estimate_items(plan).lines]
+        assert known[0] > 0 and known[1] == 18, "originals with a twin were asked"
+        others = tuple(each.model_copy(update={"input": "Why?"}) for each in plan.drawn[0].items)
+        elsewhere = replace(plan, drawn=(replace(plan.drawn[0], items=others),))
+        assert estimate_items(elsewhere).lines[1].rests_on["answers"] == STATED_BASIS
     for twins in found.twins:
         assert len(twins.pairs) == 9 and len(twins.left_out) == 1
         assert "too far from the input" in next(iter(twins.reasons))
