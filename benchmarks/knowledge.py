@@ -97,7 +97,7 @@ def generate(store: Path, chosen: argparse.Namespace) -> Figures:
     listed = {}
     for day in range(chosen.days):
         name = f"{START + timedelta(days=day):%Y-%m-%d}"
-        path = store / "segments" / name / "1-generated.parquet"
+        path = store / "segments" / name / "00000001-00000000.parquet"
         if not path.exists():
             path.parent.mkdir(parents=True)
             pq.write_table(segment(world, day, chosen.articles), path, compression="zstd")

@@ -181,7 +181,7 @@ RUN_FILES: Final = (
     "report.html",
     "report.json",
 )
-STORE_FILES: Final = ("downloads/", "segments/", "parts/.work/", "parts/1/")
+STORE_FILES: Final = (".coreeval-downloads/", "segments/", "parts/.coreeval-work/", "parts/1/")
 """Parts of names, in the order in which they appear."""
 MAKES: list[Make] = [
     refreshing,

@@ -666,6 +666,24 @@ def leads_out(folder: Path, name: str) -> bool:
     return not is_inside(name) or leads_through_link(folder, name)
 
 
+def iter_tree(root: Path) -> Iterator[Path | OSError]:
+    """Yield a path and all below it, each folder before its contents, without following links.
+
+    A folder that cannot be read is followed by the error, which also stands for a path that is too
+    long. Folders may be nested however deeply.
+    """
+    waiting = [root]
+    while waiting:
+        path = waiting.pop()
+        try:
+            is_folder = path.is_dir() and not path.is_symlink()
+            yield path
+            if is_folder:
+                waiting += sorted(path.iterdir(), reverse=True)
+        except OSError as error:
+            yield error
+
+
 def is_plain_file(folder: Path, name: str) -> bool:
     """Return whether a folder has a regular file of this name that is not reached by a link."""
     if leads_out(folder, name):
@@ -692,15 +710,17 @@ def special_files_among(folder: Path, names: Iterable[str]) -> Iterator[Path]:
 def _special_files_below(path: Path) -> Iterator[Path]:
     if special_kind(path):
         yield path
-    elif path.is_dir():
+        return
+    folders = [str(path)] if path.is_dir() else []
+    while folders:  # they may be nested however deeply
         try:
-            with os.scandir(path) as entries:
+            with os.scandir(folders.pop()) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except FileNotFoundError:  # another process has just deleted it
-            return
+            continue
         for entry in found:
             if entry.is_dir(follow_symlinks=False):
-                yield from _special_files_below(Path(entry.path))
+                folders.append(entry.path)
             elif not entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -17,6 +19,9 @@ from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file
 MOST_BYTES = 1 << 30
 """The size in bytes above which the least recently stored values are removed (own choice: 1
 GiB)."""
+_VALUE_FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
+"""The name that diskcache gives a value's file. A cache may be from somebody else, or its database
+may be in a folder of the user's, so other files are neither read nor deleted."""
 _UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
@@ -52,7 +57,7 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
         row names, and then the folders above it if they are empty.
         """
         folder = Path(self._directory)
-        if is_plain_file(folder, str(file_path)):
+        if is_value_file(folder, str(file_path)):
             with suppress(OSError):  # another process deleted it first
                 (folder / str(file_path)).unlink()
 
@@ -67,6 +72,24 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
         return written
 
 
+def is_value_name(folder: Path, name: str) -> bool:
+    """Return whether a cache may give a file this name, which no link in its folder leads from."""
+    posix = name.replace(os.sep, "/")
+    return bool(_VALUE_FILE.fullmatch(posix)) and not leads_out(folder, posix)
+
+
+def is_value_file(folder: Path, name: str) -> bool:
+    """Return whether a cache's folder has a file of a large value of this name."""
+    return is_value_name(folder, name) and is_plain_file(folder, name)
+
+
+def find_value_files(folder: Path) -> Iterator[str]:
+    """Yield the names of the files of large values in a cache's folder."""
+    for path in folder.glob("??/??/*.val"):
+        if is_value_file(folder, name := path.relative_to(folder).as_posix()):
+            yield name
+
+
 class JsonCache:
     """JSON values by key, shared by processes; an unreadable value counts as missing.
 
@@ -79,6 +102,8 @@ class JsonCache:
             self._cache = _open(folder)
         except sqlite3.DatabaseError:
             (folder / diskcache.core.DBNAME).unlink()
+            for name in find_value_files(folder):  # without the database, nothing can read them
+                (folder / name).unlink(missing_ok=True)
             self._cache = _open(folder)
 
     def __enter__(self) -> Self:

@@ -239,15 +239,23 @@ def iter_sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """
     try:
         text = read_text(path, most_bytes=MOST_DATA_BYTES)
-        lines = io.StringIO(text, newline=None)
-        header = next((line for line in lines if not is_preamble([line])), "")
-        rows = _number_rows(text, max(_SEPARATORS, key=header.count))
+        rows = _number_rows(text, find_separator(text))
         yield from dropwhile(lambda row: is_preamble(row[1]), rows)
     except UnicodeDecodeError:
         raise sheet_error(path, "it is not UTF-8", "save it as CSV UTF-8") from None
     except (OSError, csv.Error) as error:
         hint = "save it as CSV, in the format that CoreEval wrote"
         raise sheet_error(path, str(error), hint) from None
+
+
+def find_separator(text: str, likely: str = "") -> str:
+    """Return the separator of a sheet: the likely one if its header has it, or its most frequent.
+
+    The header is the first line that is not blank or Excel's `sep=;`.
+    """
+    lines = io.StringIO(text, newline=None)
+    header = next((line for line in lines if not is_preamble([line])), "")
+    return likely if likely and likely in header else max(_SEPARATORS, key=header.count)
 
 
 def _number_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

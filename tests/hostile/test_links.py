@@ -29,6 +29,7 @@ from coreeval.tools.files import MOST_UNPACKED, write_text
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.local import open_local
+from coreeval.tools.gdelt.own_files import DOWNLOADS, WORK
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.stores.call_store import open_calls
@@ -63,21 +64,22 @@ def mine(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("way", ["absolute", "above", "link", "linked folder"])
+@pytest.mark.parametrize("way", ["absolute", "above", "link", "linked folder", "mine"])
 @pytest.mark.parametrize("key", [NAME, "nobody"])
 def test_a_cache_does_not_decide_which_files_takedown_deletes(
     tmp_path: Path, way: str, key: str
 ) -> None:
     own, folder = mine(tmp_path / "home"), tmp_path / "cache"
     names = {"absolute": str(own), "above": "../home/letter.txt", "link": "to",
-             "linked folder": "ab/letter.txt"}  # fmt: skip
+             "linked folder": "ab/letter.txt", "mine": "letter.txt"}  # fmt: skip
     planted_cache(folder, names[way], key=key)
+    mine(folder)
     (folder / "to").symlink_to(own)
     (folder / "ab").symlink_to(own.parent)
     for dry in (True, False):
         told = [*erase_cache_entries(folder, FINDER, dry=dry)]
         assert [found.action for found in told] == ["deleted"] * (key == NAME) + ["reported"]
-        assert own.read_bytes() == LETTER
+        assert own.read_bytes() == (folder / "letter.txt").read_bytes() == LETTER
 
 
 def test_an_entry_with_a_file_of_its_own_is_still_deleted(tmp_path: Path) -> None:
@@ -98,10 +100,12 @@ def test_a_packed_bomb_in_a_cache_is_told_and_never_unpacked(tmp_path: Path, pla
         assert cache.put("bomb", "x", expire_s=60) and cache.put("key", NAME, expire_s=60)
     with closing(sqlite3.connect(tmp_path / "cache.db")) as database, database:
         if place == "file":
-            (tmp_path / "bomb.val").touch()
-            os.truncate(tmp_path / "bomb.val", most)
+            name = f"00/00/{0:028x}.val"
+            (tmp_path / name).parent.mkdir(parents=True)
+            (tmp_path / name).touch()
+            os.truncate(tmp_path / name, most)
             database.execute(
-                "UPDATE Cache SET mode = 2, filename = 'bomb.val', value = NULL WHERE rowid = 1"
+                "UPDATE Cache SET mode = 2, filename = ?, value = NULL WHERE rowid = 1", (name,)
             )
         else:
             database.execute(f"UPDATE Cache SET {place} = ? WHERE rowid = 1", (bomb,))
@@ -125,19 +129,20 @@ def test_a_packed_bomb_in_a_call_store_is_told(tmp_path: Path) -> None:
         [*erase_calls(tmp_path / "calls.db", FINDER, dry=True)]
 
 
-@pytest.mark.parametrize("way", ["absolute", "above", "link", "linked folder"])
+@pytest.mark.parametrize("way", ["absolute", "above", "link", "linked folder", "mine"])
 def test_a_cache_that_clears_old_entries_deletes_nothing_outside(tmp_path: Path, way: str) -> None:
     own, folder = mine(tmp_path / "home"), tmp_path / "cache"
     names = {"absolute": str(own), "above": "../home/letter.txt", "link": "to",
-             "linked folder": "ab/letter.txt"}  # fmt: skip
+             "linked folder": "ab/letter.txt", "mine": "letter.txt"}  # fmt: skip
     planted_cache(folder, names[way])
+    mine(folder)
     (folder / "to").symlink_to(own)
     (folder / "ab").symlink_to(own.parent)
     with JsonCache(folder) as cache:
         assert cache.put("another", 1, expire_s=60)  # clears what is too old
         assert cache.put(NAME, 2, expire_s=60)
         assert cache.get(NAME) == 2
-    assert own.read_bytes() == LETTER
+    assert own.read_bytes() == (folder / "letter.txt").read_bytes() == LETTER
 
 
 def test_a_cache_that_forgets_keeps_the_folders_above_it(tmp_path: Path) -> None:
@@ -206,8 +211,8 @@ def use_store(store: Path) -> Iterator[Callable[[], object]]:
 
 @pytest.mark.parametrize(
     "entry",
-    ["segments", "signals", "parts", "aside", "downloads", "lock", "store.db",
-     "segments/2026-01-01", "signals/2026-01-01", "parts/000099", "parts/.work",
+    ["segments", "signals", "parts", "aside", DOWNLOADS, "lock", "store.db",
+     "segments/2026-01-01", "signals/2026-01-01", "parts/000099", f"parts/{WORK}",
      "aside/x.jsonl.gz"],
 )  # fmt: skip
 def test_a_news_store_with_a_link_in_it_is_refused(store: Path, tmp_path: Path, entry: str) -> None:
@@ -233,28 +238,31 @@ def test_a_news_store_with_a_link_in_it_is_refused(store: Path, tmp_path: Path, 
         assert tree(home) == before
 
 
-@pytest.mark.parametrize("way", ["absolute", "above", "in the store"])
+@pytest.mark.parametrize("way", ["absolute", "above", "in the store", "mine"])
 def test_a_news_store_that_lists_files_outside_is_refused(
     store: Path, tmp_path: Path, way: str
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
     segment = next(store.glob("segments/*/*.parquet"))
-    own = home / "mydata.parquet"
-    shutil.copy(segment, own)
-    paths = {"absolute": str(own), "above": "segments/../../home/mydata.parquet",
-             "in the store": "lock"}  # fmt: skip
+    for own in (home / "mydata.parquet", store / "segments" / "mine" / "mydata.parquet"):
+        own.parent.mkdir(exist_ok=True)
+        shutil.copy(segment, own)
+    paths = {
+        "absolute": str(home / "mydata.parquet"),
+        "above": "segments/../../home/mydata.parquet",
+        "in the store": "lock",
+        "mine": "segments/mine/mydata.parquet",
+    }
     with closing(sqlite3.connect(store / "store.db")) as database, database:
         listed = segment.relative_to(store).as_posix()
         change = "UPDATE segments SET path = ? WHERE path = ?"
         assert database.execute(change, [paths[way], listed]).rowcount == 1
-    before = tree(home)
+    before = tree(home), own.read_bytes()
     for use in [*use_store(store)][:4]:
-        with pytest.raises(
-            KnowledgeError, match="this news store lists a data file outside its folders"
-        ):
+        with pytest.raises(KnowledgeError, match="lists a file that is not one of its data files"):
             use()
-        assert tree(home) == before
+        assert (tree(home), own.read_bytes()) == before
 
 
 @pytest.mark.timeout(60)

@@ -1,6 +1,7 @@
 """The cache on disk: JSON only, and nothing in it is trusted."""
 
 import pickle
+import random
 import sqlite3
 import time
 from pathlib import Path
@@ -71,3 +72,14 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
     with JsonCache(tmp_path) as cache:
         assert cache.put("key", 1, expire_s=60)
         assert cache.get("key") == 1
+
+
+def test_a_cache_that_is_made_anew_keeps_no_value_and_every_other_file(tmp_path: Path) -> None:
+    with JsonCache(tmp_path) as cache:
+        assert cache.put("key", random.Random(0).randbytes(50_000).hex(), expire_s=60)
+    (value,) = tmp_path.glob("*/*/*.val")
+    mine = value.with_name("mine.val")
+    mine.write_text("mine")
+    (tmp_path / "cache.db").write_bytes(b"no database" * 1000)
+    JsonCache(tmp_path).close()
+    assert (value.exists(), mine.exists()) == (False, True)

@@ -20,9 +20,8 @@ from coreeval.tools.files import (
     MOST_UNPACKED,
     TooLarge,
     decompress_within,
-    is_plain_file,
-    leads_out,
 )
+from coreeval.tools.json_cache import find_value_files, is_value_file, is_value_name
 from coreeval.tools.stores.call_records import (
     ERASED,
     CallRecord,
@@ -207,7 +206,7 @@ CACHE_DATABASE = "cache.db"
 ARTICLE_CACHE = "articles"
 """The name of the cache of article texts (tools/articles/sources.py)."""
 _FOREIGN = (
-    "its list names files outside its folder, which CoreEval never writes; they were neither "
+    "its list names files that are not its own, which CoreEval never writes; they were neither "
     "read nor deleted. Delete the cache: its entries will be fetched again"
 )
 
@@ -220,7 +219,9 @@ _TOO_LARGE = (
 def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Delete the entries of a cache (tools/json_cache.py) that name somebody.
 
-    The cache may come from a stranger, so only files in its folder are read and deleted.
+    The cache may come from a stranger, or be in a folder of the user's, so only files with names
+    that a cache gives are read and deleted. Such files without an entry, which a killed process or
+    a damaged database left, can never be read again and are all deleted.
 
     Raises:
         RunError: it cannot be used, is damaged, or another process uses it.
@@ -228,17 +229,19 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
     path = folder / CACHE_DATABASE
     with open_database(path, dry=dry) as database:
         entries, foreign, too_large = _scan_cache(database, folder, finder)
+        left = _find_left_values(database, folder)
+        named = len(entries) + sum(_value_names(folder, name, finder) for name in left)
         if not dry:
             with transaction(database):
                 database.executemany(
                     "DELETE FROM Cache WHERE rowid = ?", [(rowid,) for rowid, _ in entries]
                 )
-                for _, name in entries:
-                    if name and is_plain_file(folder, str(name)):
-                        (folder / str(name)).unlink(missing_ok=True)
-    if entries:
+                for name in (*left, *(str(name) for _, name in entries)):
+                    if is_value_file(folder, name):
+                        (folder / name).unlink(missing_ok=True)
+    if named:
         kind = "article texts" if folder.name == ARTICLE_CACHE else "cached answers"
-        yield TextMatches(kind=kind, path=path, count=len(entries), action="deleted")
+        yield TextMatches(kind=kind, path=path, count=named, action="deleted")
     if foreign:
         yield TextMatches(
             kind="cached answers", path=path, count=foreign, action="reported", to_do=_FOREIGN
@@ -255,7 +258,7 @@ def _scan_cache(
     """Return the entries that name somebody, and the number of foreign and of too large entries."""
     entries, foreign, too_large = list[tuple[int, str | None]](), 0, 0
     for row in database.execute("SELECT rowid, key, filename, value FROM Cache"):
-        foreign += bool(row["filename"]) and leads_out(folder, str(row["filename"]))
+        foreign += bool(row["filename"]) and not is_value_name(folder, str(row["filename"]))
         try:
             texts = [*_cache_texts(folder, row["key"], row["filename"], row["value"])]
         except TooLarge:
@@ -266,10 +269,25 @@ def _scan_cache(
     return entries, foreign, too_large
 
 
+def _find_left_values(database: StoreDatabase, folder: Path) -> list[str]:
+    """Return the names of the files of values that have no entry."""
+    rows = database.execute("SELECT filename FROM Cache WHERE filename IS NOT NULL")
+    listed = {folder / str(name) for (name,) in rows}
+    return sorted(name for name in find_value_files(folder) if folder / name not in listed)
+
+
+def _value_names(folder: Path, name: str, finder: NameFinder) -> bool:
+    """Return whether the file of a value names somebody, or may do so."""
+    try:
+        return any(map(finder.finds, _cache_texts(folder, "", name, "")))
+    except TooLarge:
+        return True
+
+
 def _cache_texts(folder: Path, key: object, filename: object, value: object) -> Iterator[str]:
     yield _unpack(key)
     yield _unpack(value)
-    if filename and is_plain_file(folder, str(filename)):
+    if filename and is_value_file(folder, str(filename)):
         if (folder / str(filename)).stat().st_size > MOST_UNPACKED:
             raise TooLarge
         yield _unpack((folder / str(filename)).read_bytes())

@@ -30,6 +30,7 @@ from coreeval.releases.takedown.calls import (
 )
 from coreeval.releases.takedown.workbooks import blank_workbook
 from coreeval.tools.files import read_parquet, replacing
+from coreeval.tools.text import find_separator
 from coreeval.tools.workspace import has_asked_answers
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
@@ -448,9 +449,8 @@ def _blank_cells(path: Path, finder: NameFinder, *, dry: bool) -> int:
     """Blank the matching cells of a table; the rest stays as it is."""
     encoding = _encoding_of(path)
     text = _read_whole(path, encoding)
-    first = text.partition("\n")[0]
-    has_tabs = path.suffix.casefold() == ".tsv" and "\t" in first
-    made, count = _Table(text, "\t" if has_tabs else max(",;\t", key=first.count)).blanked(finder)
+    likely = "\t" if path.suffix.casefold() == ".tsv" else ""
+    made, count = _Table(text, find_separator(text, likely)).blanked(finder)
     if count and not dry:
         _write_whole(path, made, encoding)
     return count

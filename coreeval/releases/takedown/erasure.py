@@ -3,11 +3,10 @@
 The places are the stores, runs, releases and files below some folders.
 """
 
-import os
 import stat
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
@@ -35,9 +34,10 @@ from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
-from coreeval.tools.files import is_plain_file
+from coreeval.tools.files import is_plain_file, iter_tree
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
-from coreeval.tools.gdelt.own_files import ENTRIES
+from coreeval.tools.gdelt.own_files import find_own_entries
+from coreeval.tools.json_cache import find_value_files
 from coreeval.tools.outputs import DIGEST, MANIFEST
 from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.places import marker_of
@@ -71,8 +71,9 @@ class Places:
     """The files in which names are only reported."""
     away: list[Path] = field(default_factory=list)
     """Missing folders of batches."""
-    refused: dict[Path, CoreEvalError] = field(default_factory=dict)
-    """Runs and stores that are not opened because a link in them leads elsewhere."""
+    refused: dict[Path, Exception] = field(default_factory=dict)
+    """Runs and stores that are not opened because a link in them leads elsewhere, and folders that
+    cannot be read."""
     workspace: Path = field(default_factory=Path)
     given: list[Path] = field(default_factory=list)
     """The folders and files that the user named."""
@@ -114,7 +115,7 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     seen = set[Path]()
     if workspace.scores.is_dir() and not workspace.scores.is_symlink():
         found.scores.append(workspace.scores.resolve())
-        seen.add(workspace.scores.resolve())
+        seen.update(_list_scores(workspace.scores.resolve()))
     for path in given:
         if not path.exists():
             raise UsageError(
@@ -132,43 +133,55 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     return found
 
 
-def _walk(path: Path, found: Places, seen: set[Path]) -> None:
+def _walk(root: Path, found: Places, seen: set[Path]) -> None:
     """Sort a file, or a folder with its contents, into the places without following links.
 
     A folder may come from somebody else. So a store or release in it exempts nothing but its own
-    files.
+    files, and what cannot be read, or has too long a path, is reported. Folders may be nested
+    however deeply.
     """
-    if path in seen:
-        return
-    seen.add(path)
+    waiting = [(root, found)]
+    while waiting:
+        path, places = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            inside = _sort(path, places, seen)
+            if inside is not None:
+                waiting += [(each, inside) for each in sorted(path.iterdir(), reverse=True)]
+        except FileNotFoundError:  # another process has just deleted it
+            continue
+        except OSError as error:
+            places.refused[path] = error
+
+
+def _sort(path: Path, found: Places, seen: set[Path]) -> Places | None:
+    """Sort a file or folder; return the places to sort a folder's contents into."""
     if path.is_symlink() or not path.is_dir():
         sort = _sort_link if path.is_symlink() else _sort_file
         sort(path, found)
-        return
+        return None
     names = {each.name for each in path.iterdir() if each not in seen}
-    _sort_stores(path, found, seen)
+    if not names.isdisjoint((DATABASE, CACHE_DATABASE)):
+        _sort_stores(path, found, seen)
     if not names.isdisjoint(_RUN_STORES):
-        _sort_run(path, found, seen)
-    elif names >= _RELEASE and path != found.workspace:
-        _sort_release(path, found, seen)
-    else:
-        _walk_entries(path, found, seen)
-
-
-def _walk_entries(folder: Path, found: Places, seen: set[Path]) -> None:
-    for each in sorted(folder.iterdir()):
-        _walk(each, found, seen)
+        return _sort_run(path, found, seen)
+    if names >= _RELEASE and path != found.workspace:
+        return _sort_release(path, found)
+    return found
 
 
 def _sort_stores(folder: Path, found: Places, seen: set[Path]) -> None:
     """Sort the news store and the cache in a folder, if any; their own files are then seen."""
     if _is_store(folder / DATABASE, {"files", "segments"}):
         found.news.append(folder)
-        seen.update(folder / name for name in (*ENTRIES, *_list_side_files(DATABASE)))
+        seen.update(folder / name for name in (DATABASE, *_list_side_files(DATABASE)))
+        seen.update(find_own_entries(folder))
     if _is_store(folder / CACHE_DATABASE, {"Cache"}):
         found.caches.append(folder)
         seen.update(folder / name for name in (CACHE_DATABASE, *_list_side_files(CACHE_DATABASE)))
-        seen.update(folder.glob("??/??/*.val"))
+        seen.update(folder / name for name in find_value_files(folder))
 
 
 def _is_store(path: Path, tables: Set[str]) -> bool:
@@ -190,16 +203,10 @@ def _list_side_files(database: str) -> list[str]:
     return [database + end for end in _SIDE_FILES]
 
 
-def _sort_release(folder: Path, found: Places, seen: set[Path]) -> None:
-    """Sort a release, whose files are only reported, and the runs and stores in it, if any."""
+def _sort_release(folder: Path, found: Places) -> Places:
+    """Sort a release, whose files are only reported; runs and stores in it are searched."""
     found.releases.append(folder)
-    inside = Places()
-    _walk_entries(folder, inside, seen)
-    found.calls += inside.calls
-    found.runs += inside.runs
-    found.news += inside.news
-    found.caches += inside.caches
-    found.refused |= inside.refused
+    return replace(found, releases=[], scores=[], files=[], fixed=[], away=[])
 
 
 def _sort_link(path: Path, found: Places) -> None:
@@ -221,15 +228,15 @@ def _sort_file(path: Path, found: Places) -> None:
 
 
 def _is_lock(path: Path) -> bool:
-    return path.name.endswith(".lock") and path.stat().st_size == 0
+    return (path.name == "lock" or path.name.endswith(".lock")) and path.stat().st_size == 0
 
 
-def _sort_run(path: Path, found: Places, seen: set[Path]) -> None:
+def _sort_run(path: Path, found: Places, seen: set[Path]) -> Places | None:
     try:
         files = RunFiles(path)
     except RunStateError as error:
         found.refused[path] = error
-        return
+        return None
     found.runs.append(files)
     seen.update(list_results(files))
     for each in (files, files.control):
@@ -237,7 +244,7 @@ def _sort_run(path: Path, found: Places, seen: set[Path]) -> None:
         fixed = {each.root / name for name in _RUN_FILES} - seen
         found.fixed += sorted(file for file in fixed if is_plain_file(each.root, file.name))
         seen |= fixed
-    _walk_entries(path, found, seen)
+    return found
 
 
 def _databases(files: RunFiles) -> Iterator[Path]:
@@ -364,8 +371,9 @@ class _Search:
         changed = {*self.places.files}  # reported where they are searched
         found = dict[Path, None]()
         for root in (self.places.workspace, *self.places.given):
-            for path in (root, *sorted(root.rglob("*"))) if root.is_dir() else ():
-                if self.finder.finds(path.name) and path not in changed:
+            paths = iter_tree(root) if root.is_dir() else ()
+            for path in paths:
+                if isinstance(path, Path) and self.finder.finds(path.name) and path not in changed:
                     found[path] = None
         for path in found:
             kind = "name of a folder" if path.is_dir() else "name of a file"
@@ -444,8 +452,7 @@ def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
 
     They contain the texts as token numbers, in which names cannot be searched.
     """
-    every = sorted(folder.glob("*.jsonl"))
-    files = [path for path in every if path.is_file() and not path.is_symlink()]
+    files = _list_scores(folder)
     if files and not dry:
         for path in files:
             path.unlink(missing_ok=True)
@@ -453,21 +460,20 @@ def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
         yield TextMatches(kind=SCORES, path=folder, count=len(files), action="deleted")
 
 
+def _list_scores(folder: Path) -> list[Path]:
+    every = sorted(folder.glob("*.jsonl"))
+    return [path for path in every if path.is_file() and not path.is_symlink()]
+
+
 def _iter_files(path: Path) -> Iterator[Path | OSError]:
     """Yield the nonempty files without following links, or the error of an unreadable folder."""
-    if path.is_file():
-        yield path
-        return
-    errors = list[OSError]()
-    for folder, _, names in os.walk(path, onerror=errors.append):
-        for file in (Path(folder, name) for name in sorted(names)):
-            try:
-                found = file.lstat()
-            except FileNotFoundError:  # another process has just deleted it
-                continue
-            except OSError as error:
-                errors.append(error)
-                continue
-            if stat.S_ISREG(found.st_mode) and 0 < found.st_size < _MOST_BYTES:
-                yield file
-    yield from errors
+    for each in iter_tree(path):
+        if isinstance(each, OSError):
+            yield each
+            continue
+        try:
+            found = each.lstat()
+        except FileNotFoundError:  # another process has just deleted it
+            continue
+        if stat.S_ISREG(found.st_mode) and 0 < found.st_size < _MOST_BYTES:
+            yield each

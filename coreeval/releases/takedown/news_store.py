@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,18 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from coreeval.agents.name_finder import STROKED, NameFinder
-from coreeval.errors import RunLocked
+from coreeval.errors import KnowledgeError, RunLocked
 from coreeval.releases.takedown.calls import TextMatches, open_database, sqlite_errors, transaction
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.tools.files import hold_lock, replacing
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.store_catalog import (
     StoreLayout,
-    list_parts,
+    find_replaced_parts,
     list_segments,
     open_catalog,
-    part_folder,
 )
-from coreeval.tools.gdelt.own_files import refuse_special_files
+from coreeval.tools.gdelt.own_files import find_aside_files, refuse_special_files, remove_part
 from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
 from coreeval.tools.stores.heartbeat import StoreDatabase
 
@@ -40,10 +38,14 @@ _WORTH_A_LOOK = ("%", "&", "\\")
 def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Delete the articles of a store that name a person, and rebuild the search index.
 
+    The remains of killed processes and replaced parts are deleted, too. The folder may have files
+    of the user's: all that is deleted has a name that only CoreEval gives.
+
     Raises:
         RunLocked: a sync is using the store.
         RunError: the store's list cannot be used or is damaged.
-        KnowledgeError: the store contains a link, or its list names files outside the store.
+        KnowledgeError: the store contains a link, its list names other files, or its lock is a
+            file of the user's.
     """
     refuse_special_files(root)
     if dry:
@@ -53,16 +55,20 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
     taken = RunLocked(
         "a sync of this news store is running", where=str(root), hint="wait until it has ended"
     )
+    if layout.lock.exists() and layout.lock.stat().st_size:  # locking it would empty it
+        raise KnowledgeError(
+            "the lock of this news store is not empty, so CoreEval did not create it",
+            where=str(layout.lock),
+            hint="move it elsewhere",
+        )
     with sqlite_errors(layout.ledger), hold_lock(layout.lock, taken):
         with open_catalog(root) as database:
             layout.clear_leftovers(list_segments(root, database))
         yield from _articles(root, finder, dry=False)
         compact(root)
         with open_catalog(root) as database:
-            current = {part_folder(root, part.id) for part in list_parts(database)}
-        for folder in (root / "parts").glob("[0-9]*"):
-            if folder not in current:  # replaced, but kept for searches in progress
-                rmtree(folder)
+            for folder in find_replaced_parts(root, database):  # kept for searches in progress
+                remove_part(folder)
 
 
 def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
@@ -71,7 +77,7 @@ def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatc
         count = sum(_erase_rows(root, path, finder, database, dry=dry) for path in listed)
     if count:
         yield TextMatches(kind="news", path=root, count=count, action="deleted")
-    for file in sorted((root / "aside").glob("*")):
+    for file in find_aside_files(root):
         yield from erase_in_document(file, finder, dry=dry)
 
 

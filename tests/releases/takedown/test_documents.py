@@ -93,6 +93,16 @@ def test_quoted_cells_with_several_lines_are_blanked_as_one(
     assert path.read_bytes().decode() == text.replace(cell, f'"{TAKEN_DOWN}"')
 
 
+@pytest.mark.parametrize("before", ["", "\n", " \r\n", ";;;;\n", "sep=;\n"])
+def test_a_sheet_has_the_separator_that_its_readers_find(tmp_path: Path, before: str) -> None:
+    path, row = tmp_path / "sheet.csv", "s1;reject;{};{};abc\n"
+    said = row.format(f'"{NAME} complained, loudly"', f"He met {NAME}, the mayor, today")
+    path.write_text(f"{before}id;decision;note;text;sha\n{said}", newline="")
+    assert [each.count for each in forget(path)] == [2]
+    kept = row.format(f'"{TAKEN_DOWN}"', TAKEN_DOWN)
+    assert path.read_bytes().decode() == f"{before}id;decision;note;text;sha\n{kept}"
+
+
 def test_a_table_whose_cells_are_uncertain_is_only_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     text = f'id,text\n1,"two\nlines, by {NAME}"\n2,"open,x\n3,"y"\n'

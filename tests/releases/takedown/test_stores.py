@@ -2,7 +2,13 @@
 
 import asyncio
 import json
+import os
+import random
+import shutil
 import sqlite3
+import subprocess
+import sys
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -16,12 +22,12 @@ from openpyxl import Workbook
 from coreeval.agents.name_finder import NameFinder
 from coreeval.api.calls import export_calls
 from coreeval.api.reviews import review
-from coreeval.errors import RunCorrupt, RunStateError, UsageError
+from coreeval.errors import KnowledgeError, RunCorrupt, RunStateError, UsageError
 from coreeval.graph.cassettes.record import record as record_cassette
 from coreeval.releases.annotation_sheets import export_sheets
 from coreeval.releases.exports.export import export
 from coreeval.releases.takedown import erasure
-from coreeval.releases.takedown.calls import TextMatches, erase_calls
+from coreeval.releases.takedown.calls import TextMatches, erase_cache_entries, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.erasure import Erasure, erase_scores, find_places
 from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
@@ -30,6 +36,7 @@ from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.local import open_local
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
+from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -357,3 +364,100 @@ def test_no_copy_of_a_run_is_made_until_a_takedown_has_ended(
     try_copies()
     assert takedown.erase_all() == []
     assert write_bundle_of(run, out).exists()
+
+
+def test_values_of_a_cache_without_an_entry_are_deleted(tmp_path: Path) -> None:
+    """A killed process leaves them; a value with the name is counted."""
+    with JsonCache(tmp_path) as cache:
+        for key, text in {"a": "Taco Bell", "b": "Taco Bell", "c": "nobody", "d": "kept"}.items():
+            assert cache.put(key, [text, random.Random(0).randbytes(50_000).hex()], expire_s=60)
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as database, database:
+        database.create_function("unpacked", 1, lambda packed: zlib.decompress(packed).decode())
+        rows = dict(database.execute("SELECT unpacked(key), filename FROM Cache"))
+        database.execute("DELETE FROM Cache WHERE unpacked(key) IN ('\"a\"', '\"c\"')")
+    mine = tmp_path / "ab" / "cd" / "mine.val"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("Taco Bell")
+    (dry,) = erase_cache_entries(tmp_path, FINDER, dry=True)
+    assert [*erase_cache_entries(tmp_path, FINDER, dry=False)] == [dry]
+    assert (dry.count, dry.action) == (2, "deleted")
+    left = {tmp_path / rows['"d"'], mine}
+    assert {*tmp_path.glob("??/??/*.val")} == left
+
+
+def test_a_store_that_is_beside_own_files_neither_deletes_nor_exempts_them(tmp_path: Path) -> None:
+    """A `store.db` and a `cache.db` may be somebody else's; scores may have files beside them."""
+    workspace, folder, made = Workspace(tmp_path / "ws"), tmp_path / "project", tmp_path / "made"
+    workspace.scores.mkdir(parents=True)
+    (tmp_path / "facts.jsonl").write_text(fact_line("Voters in Peru elect a mayor."))
+    sync_folder(made, tmp_path / "facts.jsonl", around=Around(finish=compact))
+    folder.mkdir()
+    shutil.copy(made / "store.db", folder)
+    with closing(sqlite3.connect(folder / "store.db")) as database, database:
+        for table in ("files", "segments", "holds", "parts"):
+            database.execute(f"DELETE FROM {table}")
+    JsonCache(folder).close()
+    names = ["downloads/a.csv", "segments/a.csv", "segments/customers/a.csv", "signals/lab/a.csv",
+             "segments/2026-01-01/a.csv", "parts/2024 turbine/a.csv", "parts/000001/a.csv",
+             "parts/.work/a.csv", "aside/a.csv", "ab/cd/a.csv"]  # fmt: skip
+    own = [*(folder / name for name in names), workspace.scores / "a.csv", folder / "ab/cd/a.val"]
+    for path in own:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("id,text\n1,Taco Bell\n2,kept\n")
+    replaced = folder / "parts" / "000007"
+    replaced.mkdir()
+    (replaced / "texts.bin").write_bytes(b"packed")
+    found = Erasure(workspace, [folder], FINDER, workspace.takedown, print).erase_all()
+    assert {each.path for each in found} == {*own}
+    assert [path.read_text() for path in own[:-1]] == ["id,text\n1,(taken down)\n2,kept\n"] * 11
+    assert (own[-1].exists(), replaced.exists()) == (True, False)
+
+
+def test_a_lock_of_a_news_store_that_is_a_file_of_the_user_stays(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    (tmp_path / "facts.jsonl").write_text(fact_line("Voters in Peru elect a mayor."))
+    sync_folder(store, tmp_path / "facts.jsonl", around=Around(finish=compact))
+    (store / "lock").write_text("mine")
+    with pytest.raises(KnowledgeError, match="is not empty"):
+        list(erase_news(store, FINDER, dry=False))
+    assert (store / "lock").read_text() == "mine"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths cannot be this long")
+def test_deep_folders_exempt_nothing(tmp_path: Path) -> None:
+    """The path in the release is longer than the system allows, so what is in it is reported."""
+    workspace, run = Workspace(tmp_path / "ws"), make_run(tmp_path).files.root
+    workspace.root.mkdir()
+    release = tmp_path / "release"
+    release.mkdir()
+    for name in ("release.json", "release.sha256"):
+        (release / name).write_text("{}")
+    mine, store = tmp_path / "mine.csv", tmp_path / "store"
+    mine.write_text("id,text\n1,Taco Bell\n")
+    (tmp_path / "facts.jsonl").write_text(fact_line("Voters in Peru elect a mayor."))
+    sync_folder(store, tmp_path / "facts.jsonl", around=Around(finish=compact))
+    try:
+        make_deep(run, 600)
+        make_deep(release, 25, "a" * 200)
+        make_deep(store / "segments", 25, "a" * 200)
+        found = Erasure(workspace, [tmp_path], FINDER, workspace.takedown, print).erase_all()
+    finally:
+        subprocess.run(["rm", "-rf", run / "a"], check=True)
+    assert not FINDER.finds(mine.read_text())
+    unread = {each.path for each in found if "too long" in each.to_do}
+    assert len(unread) == 2 and {path.relative_to(tmp_path).parts[0] for path in unread} == {
+        "release", "store"
+    }  # fmt: skip
+    (refused,) = (each for each in found if each.path == store)
+    assert "nested so deeply" in refused.to_do
+
+
+def make_deep(folder: Path, deep: int, name: str = "a") -> None:
+    """Nest folders in a folder."""
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(deep):
+        os.mkdir(name, dir_fd=at)
+        inside = os.open(name, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inside
+    os.close(at)

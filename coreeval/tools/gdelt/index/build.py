@@ -20,6 +20,7 @@ from coreeval.tools.gdelt.index.pages import add_functions, make_keys, make_page
 from coreeval.tools.gdelt.index.part_writer import write_part
 from coreeval.tools.gdelt.index.store_catalog import (
     StorePart,
+    find_replaced_parts,
     hash_code,
     list_file_names,
     list_languages,
@@ -33,6 +34,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     set_searchable,
 )
 from coreeval.tools.gdelt.index.stories import make_items, make_stories
+from coreeval.tools.gdelt.own_files import WORK, find_part_folders, remove_part
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
 
 SIZES = (100_000, 10_000, 1_000, 100, 10, 1)
@@ -93,7 +95,6 @@ MEMORY = "800MB"
 THREADS = 2
 KEPT_S = 24 * 3600
 """The seconds that a replaced part is kept, since another process may be searching in it."""
-WORK = ".work"
 _DROPPED = """
 SELECT dropped, count(*) FROM pages WHERE own AND dropped IS NOT NULL GROUP BY 1 ORDER BY 1
 """
@@ -127,7 +128,7 @@ def compact(store: Path, languages: Sequence[str] = ()) -> CompactionResult:
 
     Raises:
         OSError: the disk is full or not writable.
-        KnowledgeError: there is a link in the store, or a listed path leads out of it.
+        KnowledgeError: there is a link in the store, or a listed path is not of a data file.
     """
     with open_catalog(store, create=True) as database:
         _clear(store, database)
@@ -294,7 +295,7 @@ def _tally(scratch: duckdb.DuckDBPyConnection, query: str) -> dict[Any, int]:
 
 def _next_number(store: Path, known: Sequence[StorePart]) -> int:
     """Return a number that neither a part nor a folder that another process may read has."""
-    folders = (int(path.name) for path in (store / "parts").glob("[0-9]*"))
+    folders = (int(path.name) for path in find_part_folders(store))
     return max([0, *folders, *(part.id for part in known)]) + 1
 
 
@@ -322,7 +323,6 @@ def _days_with_segments(part: StorePart, rows: Mapping[date, int]) -> set[date]:
 def _clear(store: Path, database: sqlite3.Connection) -> None:
     """Remove the remains of killed processes, and parts replaced more than a day ago."""
     shutil.rmtree(store / "parts" / WORK, ignore_errors=True)
-    listed = {part_folder(store, part.id) for part in list_parts(database)}
-    for folder in (store / "parts").glob("[0-9]*"):
-        if folder not in listed and abs(time.time() - folder.stat().st_mtime) > KEPT_S:
-            shutil.rmtree(folder)
+    for folder in find_replaced_parts(store, database):
+        if abs(time.time() - folder.stat().st_mtime) > KEPT_S:
+            remove_part(folder)

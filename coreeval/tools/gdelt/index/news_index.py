@@ -49,9 +49,10 @@ from coreeval.tools.gdelt.index.store_catalog import (
     open_catalog,
     part_folder,
 )
+from coreeval.tools.gdelt.own_files import PART_FILES
 from coreeval.tools.gdelt.page_text import is_instruction_like
 
-INDEX, TEXTS = "index.bin", "texts.bin"
+INDEX, TEXTS = PART_FILES
 """The files of a part."""
 KINDS: tuple[EntityType, ...] = tuple(
     sorted(get_args(EntityType), key=lambda kind: (kind == "other", kind))

@@ -22,7 +22,13 @@ from coreeval.errors import KnowledgeError, RunError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Precision, Value
 from coreeval.tools.formatting import format_quantity, plural
-from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
+from coreeval.tools.gdelt.own_files import (
+    DOWNLOADS,
+    find_data_files,
+    find_part_folders,
+    own_paths,
+    refuse_special_files,
+)
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
 FINISH = (
@@ -67,8 +73,6 @@ class StoreStats(Value):
 
 LONGEST_FILE_NAME = 180
 """The most characters of a file name, well below the 255 bytes that file systems allow."""
-DATA_FOLDERS = ("segments", "signals")
-"""The folders whose files are listed in `store.db`."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class StoreLayout:
     @property
     def downloads(self) -> Path:
         """Downloads from the mirror that are being read."""
-        return self.root / "downloads"
+        return self.root / DOWNLOADS
 
     def aside(self, name: str) -> Path:
         """Return the path for the invalid rows of a file."""
@@ -129,16 +133,17 @@ class StoreLayout:
     def clear_leftovers(self, listed: Iterable[str]) -> None:
         """Remove the remains of a killed process: downloads, and data files that are not listed.
 
+        Other files in the store's folders stay.
+
         Raises:
-            KnowledgeError: there is a link in the store, or a listed path leads out of it.
+            KnowledgeError: there is a link in the store, or a listed path is not of a data file.
         """
         refuse_special_files(self.root)
         shutil.rmtree(self.downloads, ignore_errors=True)
         kept = {self.root / path for path in own_paths(self.root, listed)}
-        for kind in DATA_FOLDERS:
-            for file in (self.root / kind).glob("*/*"):
-                if file not in kept:
-                    file.unlink()
+        for file in find_data_files(self.root):
+            if file not in kept:
+                file.unlink()
 
     def _may_be_store(self) -> bool:
         if not self.root.is_dir():
@@ -247,7 +252,7 @@ def list_segments(store: Path, database: StoreReader) -> dict[str, tuple[str, in
     """Return (crawl day, rows) by path of each segment and signals file, in order of path.
 
     Raises:
-        KnowledgeError: a path leads out of the store.
+        KnowledgeError: a path is not of a data file of the store.
     """
     listed = database.execute("SELECT path, day, rows FROM segments ORDER BY path")
     found = {path: (day, rows) for path, day, rows in listed}
@@ -359,3 +364,9 @@ def list_outdated_files(database: sqlite3.Connection) -> list[int]:
 def part_folder(store: Path, part: int) -> Path:
     """Return the folder of a part."""
     return store / "parts" / f"{part:06d}"
+
+
+def find_replaced_parts(store: Path, database: sqlite3.Connection) -> list[Path]:
+    """Return the folders of parts that are no longer listed."""
+    listed = {part_folder(store, part.id) for part in list_parts(database)}
+    return [folder for folder in find_part_folders(store) if folder not in listed]

@@ -43,7 +43,7 @@ def add_rows(store: Path, *rows: Row, files: Sequence[str] = ("a", "b")) -> None
     for day, chosen in days.items():
         folder = store / "segments" / day
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{len(list(folder.iterdir()))}.parquet"
+        path = folder / f"{len(list(folder.iterdir())):08d}-00000000.parquet"
         pq.write_table(pa.Table.from_pylist(chosen, schema=ARTICLES), path)
         listed[path.relative_to(store).as_posix()] = day, len(chosen)
     _list(store, listed, files)
@@ -65,7 +65,7 @@ def _list(store: Path, listed: Mapping[str, tuple[str, int]], files: Sequence[st
 
 def add_signals(store: Path, day: str, **sources: int) -> None:
     """Write how many sources tell of a page, given as `site=sources` of `https://site.example/x`."""
-    path = store / "signals" / day / "1.parquet"
+    path = store / "signals" / day / "00000001-00000000.parquet"
     path.parent.mkdir(parents=True)
     urls = [f"https://{site}.example/x" for site in sources]
     pq.write_table(pa.table({"url": urls, "num_sources": list(sources.values())}), path)

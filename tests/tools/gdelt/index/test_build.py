@@ -30,6 +30,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     part_folder,
     replace_parts,
 )
+from coreeval.tools.gdelt.own_files import WORK
 from tests.tools.gdelt.index import part_samples
 from tests.tools.gdelt.index.part_samples import Row, add_rows, add_signals, prior_of, row
 
@@ -215,7 +216,7 @@ def test_a_killed_compaction_loses_only_the_part_in_hand(large: None, tmp_path: 
     assert len(held(tmp_path)) == 10
     assert compact(tmp_path) == CompactionResult(parts=3, rows=3)
     assert len(held(tmp_path)) == 13
-    assert not (tmp_path / "parts" / ".work").exists()
+    assert not (tmp_path / "parts" / WORK).exists()
 
 
 @pytest.mark.parametrize("file", ["index.bin", "texts.bin"])

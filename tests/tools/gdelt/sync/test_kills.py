@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from coreeval.tools.gdelt.own_files import DOWNLOADS
 from tests.support import doomed_sync, worker
 from tests.support.mirror_server import Answer, MirrorServer
 from tests.tools.gdelt.sync.kit import (
@@ -91,7 +92,7 @@ def assert_whole(store: Path) -> None:
     """Assert that each article is there once, in files that are listed, and nothing besides."""
     assert urls_of(store) == ALL
     assert data_files(store) == {path for (path,) in asked(store, "SELECT path FROM segments")}
-    assert not (store / "downloads").exists()
+    assert not (store / DOWNLOADS).exists()
 
 
 DEATHS = ["before:read:5", "before:write:1", "after:write:3", "before:commit:2", "after:commit:4"]
@@ -142,7 +143,7 @@ def test_an_interrupt_stops_cleanly(
     assert code == 130 and json.loads(out)["stopped"] is True
     kept = urls_of(store)
     assert kept and set(kept) < set(ALL)
-    assert not (store / "downloads").exists()
+    assert not (store / DOWNLOADS).exists()
     fill(server, BATCHES)
     code, done = sync(*command)
     assert (code, done["files"]) == (0, len(BATCHES) - len(kept) // ROWS)

@@ -11,6 +11,7 @@ from coreeval.errors import RunError, UsageError
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.news_index import NewsIndex
 from coreeval.tools.gdelt.local import LocalKnowledge
+from coreeval.tools.gdelt.own_files import DOWNLOADS
 from coreeval.tools.gdelt.sync import portal_api
 from coreeval.tools.gdelt.sync.batches import measure_store_coverage
 from coreeval.tools.gdelt.sync.feeds import Feed
@@ -76,7 +77,7 @@ def test_each_day_is_a_page(tmp_path: Path, wiki: WikiServer) -> None:
     assert {query["maxlag"] for query in wiki.queries} == {"5"}
     (agent,) = wiki.agents
     assert agent.startswith("CoreEval/") and "(me@example.org)" in agent
-    assert not (tmp_path / "store" / "downloads").exists()
+    assert not (tmp_path / "store" / DOWNLOADS).exists()
     assert titles(tmp_path / "store") == [f"day {number}." for number in range(DAYS)]
 
 

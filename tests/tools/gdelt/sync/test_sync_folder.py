@@ -15,6 +15,7 @@ from coreeval.errors import KnowledgeError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.news_index import NewsIndex
 from coreeval.tools.gdelt.index.store_catalog import StoreLayout
+from coreeval.tools.gdelt.own_files import DOWNLOADS
 from coreeval.tools.gdelt.sync import feeds, file_reader, intake
 from coreeval.tools.gdelt.sync.segment_rows import LONGEST_KEPT, MOST_KEPT
 from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult, sync_folder
@@ -325,15 +326,29 @@ def test_leftovers_are_removed(tmp_path: Path, news: Path) -> None:
     synced(store, news)
     before = data_files(store)
     for name in (
-        "segments/2026-10-05/9-dead.parquet",
-        "signals/2020-01-01/.x.1.tmp",
-        "downloads/a",
+        "segments/2026-10-05/00000009-0000dead.parquet",
+        "signals/2020-01-01/.00000009-0000dead.parquet.1.tmp",
+        f"{DOWNLOADS}/a",
     ):
         (store / name).parent.mkdir(parents=True, exist_ok=True)
         (store / name).write_bytes(b"left by a process that was killed")
     synced(store, news)
     assert data_files(store) == before
-    assert not (store / "downloads").exists()
+    assert not (store / DOWNLOADS).exists()
+
+
+def test_files_of_other_names_are_no_leftovers(tmp_path: Path, news: Path) -> None:
+    store = tmp_path / "store"
+    synced(store, news)
+    own = ["downloads/a", "segments/customers/a.csv", "segments/2026-10-05/a.parquet",
+           "signals/lab/a.csv", "parts/2024 turbine/plan.txt", "parts/000099/plan.txt",
+           "parts/.work/a.txt"]  # fmt: skip
+    for name in own:
+        (store / name).parent.mkdir(parents=True, exist_ok=True)
+        (store / name).write_text("mine")
+        os.utime((store / name).parent, (0, 0))  # what was replaced a day ago is deleted
+    sync_folder(store, news, around=Around(finish=compact))
+    assert [name for name in own if not (store / name).exists()] == []
 
 
 def test_the_real_files(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from multidict import CIMultiDict
 
 from coreeval.errors import KnowledgeError, RunError, UsageError
+from coreeval.tools.gdelt.own_files import DOWNLOADS
 from coreeval.tools.gdelt.sync import downloads, file_reader, intake
 from coreeval.tools.gdelt.sync.downloads import (
     ChecksumUnreadable,
@@ -72,7 +73,7 @@ def test_a_window_is_fetched_feed_by_feed(tmp_path: Path, server: MirrorServer) 
     assert counts.articles == 4 * HOURS * ROWS + gal
     assert (done.gaps, done.troubles.failed, counts.bad.total()) == (0, {}, 0)
     assert len(rows_of(tmp_path / "store", "signals")) == 2 * 4 * HOURS
-    assert not (tmp_path / "store" / "downloads").exists()
+    assert not (tmp_path / "store" / DOWNLOADS).exists()
     assert server.most_at_once <= downloads.AT_ONCE
     minutes = {int(path.split("/")[-1][10:12]) for path in server.asked if ".gal." in path}
     assert {minute % 15 for minute in minutes} == set(range(8))
