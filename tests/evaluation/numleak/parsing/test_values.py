@@ -185,7 +185,7 @@ MARCH_2020 = Period.parse("2020-03", "monthly")
 NUMBERS = (
     st.decimals(-9_999_999, 9_999_999, places=2)
     .map(lambda n: n + 0)
-    .filter(lambda n: not (190_000 < abs(n) < 210_013 and 1 <= abs(n) % 100 < 13))
+    .filter(lambda n: not (100_000 <= abs(n) < 1_000_000 and 1 <= abs(n) % 100 < 13))
 )
 """Numbers, but for those that repeat a month, such as 195701."""
 DAYS = st.dates(date(1500, 1, 1), date(2099, 12, 31))
