@@ -50,7 +50,7 @@ _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 _OF_INDENTATION = re.compile(r"expected <block end>|did not find expected (?:key|'-' indicator)")
 """Problems that the parser notices only after the line with the mistake."""
-_DIRECTIVE = re.compile(r"^%", re.MULTILINE)
+_DIRECTIVE = re.compile(r"(?:\A|[\r\n\x85\u2028\u2029])\ufeff?%")
 MOST_DIRECTIVES = 16
 """The most lines that begin with %; libyaml compares each `%TAG` with all before it."""
 _NO_TOKEN = "found character that cannot start any token"

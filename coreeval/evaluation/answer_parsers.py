@@ -73,8 +73,10 @@ _OPENING: Final = re.compile(
 )
 _STOP: Final = re.compile(r"[\"'*_`)]*\s*(?:[.,;:!(\n]|$)")
 _SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]*")
-_BROKEN_NOT: Final = re.compile(r"(?:(?<=\bnot)|(?<=n't)|(?<=\bnon)) ?\n ?(?=\w)", re.IGNORECASE)
-"""A line break between a negation and what it denies."""
+_BROKEN_NOT: Final = re.compile(
+    r"(?:(?<=\bnot)(?<!\bor not)(?<!\bmaybe not)|(?<=n't)|(?<=\bnon)) ?\n ?(?=\w)", re.IGNORECASE
+)
+"""A line break between a negation and what it denies; nothing follows "or not"."""
 _DECIMAL_POINT: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _HIDDEN_STOPS: Final = str.maketrans(dict.fromkeys(".!?,;:", "\u00b7"))
 """A sign that ends no sentence, for the stops inside labels and numbers."""

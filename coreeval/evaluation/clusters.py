@@ -14,7 +14,9 @@ from coreeval.evaluation.metrics.text import find_words
 FEWEST_WORDS: Final = 5
 """A shared text with fewer words may be a title, which says little about a sample (own choice)."""
 MOST_SHARED: Final = 0.5
-"""A text in more than this share of the samples may be an instruction (own choice)."""
+MOST_SAMPLES: Final = 30
+"""A text in more than this share, or this number, of the samples may be an instruction, perhaps in
+one of several wordings (own choice; SQuAD's passages have about five questions)."""
 _READ: Final = 200
 """The first characters of a text are enough to count a few words."""
 _DIGITS: Final = 32
@@ -44,7 +46,7 @@ def find_shared(samples: Iterable[ClusteredTexts], fields: Sequence[str]) -> dic
     """Return the clusters of the samples without one that share a passage, document or premise.
 
     This is the text of the field that is longest over all samples, if there are several fields. It
-    has at least five words, and at most half of the samples share it.
+    has at least five words, and at most half of the samples, and at most 30, share it.
     """
     shared = _SharedTexts(fields)
     for key, cluster, texts in samples:
@@ -74,7 +76,7 @@ class _SharedTexts:
             return {}
         place = self._fields.index(max(self._fields, key=self._lengths.__getitem__))
         uses = Counter(names[place] for names in self._names.values())
-        most = MOST_SHARED * len(self._names)
+        most = min(MOST_SHARED * len(self._names), MOST_SAMPLES)
         return {
             key: name
             for key, names in self._names.items()

@@ -70,8 +70,9 @@ def test_escapes_and_directives_that_python_cannot_hold(text: str) -> None:
         parse_yaml(text)
 
 
-def test_many_directives_are_refused_before_they_are_parsed() -> None:
-    text = "".join(f"%TAG !a{number}! !b\n" for number in range(250_000))
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\u2029"])
+def test_many_directives_are_refused_before_they_are_parsed(end: str) -> None:
+    text = "".join(f"%TAG !a{number}! !b{end}" for number in range(250_000))
     with pytest.raises(YamlError, match="more than 16 lines begin with %"):
         parse_yaml(f"{text}---\na: b")
     assert parse_yaml("%YAML 1.1\n%TAG !a! !b\n---\na: b") == {"a": "b"}

@@ -51,6 +51,12 @@ def test_short_titles_and_instructions_make_no_cluster() -> None:
     assert len(set(find_clusters(told, FIELDS).values())) == 3
 
 
+def test_an_instruction_in_several_wordings_makes_no_cluster() -> None:
+    samples = [_sample(str(n), PASSAGES[n % 3], f"Text {n}?") for n in range(93)]
+    assert find_shared(samples, FIELDS) == {}
+    assert len(_groups(find_shared(samples[:90], FIELDS))) == 3
+
+
 def test_equal_samples_are_one_cluster_and_texts_of_one_field_are_compared_whole() -> None:
     twins = [("a", "", {"text": PASSAGES[0]}), ("b", "", {"text": PASSAGES[0]})]
     assert len(set(find_clusters(twins, ("text",)).values())) == 1

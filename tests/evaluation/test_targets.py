@@ -283,6 +283,11 @@ def test_a_line_break_does_not_part_a_negation_from_its_label(said: str) -> None
     assert _shape_of("entailment", "not entailment").parse(said).label == "not entailment"
 
 
+@pytest.mark.parametrize("said", ["Is it ham or not\nHam", "ham or not\nThe message is ham."])
+def test_nothing_follows_or_not(said: str) -> None:
+    assert _shape_of("ham", "spam").parse(said).label == "ham"
+
+
 def test_a_whole_number_may_have_decimals() -> None:
     for said in ("3.0", "The label is 3.0.", "Rating: 3.0", "joy 0.9. Label: 3"):
         assert _shape_of("1", "2", "3").parse(said).label == "3"
