@@ -285,11 +285,14 @@ def show_run(request: Request) -> Response:
 
 
 def _list_control_calls(files: RunFiles) -> Sequence[CallSum]:
-    """Return the calls of the pass that writes the control arm; none without such a pass."""
+    """Return the calls of the pass that writes the control arm; none if it cannot be read."""
     if not has_store(files.control.store):
         return ()
-    with RunStore.open(files.control.store, now=utc_now) as store:
-        return store.listing.overview().calls
+    try:
+        with RunStore.open(files.control.store, now=utc_now) as store:
+            return store.listing.overview().calls
+    except RunCorrupt:  # the page shows the run without it
+        return ()
 
 
 def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:

@@ -344,7 +344,7 @@ _SAID_TO_BE: Final = re.compile(
     rf"\b(?:answer|conclusion)(?:\s+is|\s+would be|\s*[:=])+[\W_]*({_SAYS})\b", re.I
 )
 _CONCLUDES: Final = re.compile(
-    rf"\b(?:so|therefore|thus|hence)\b[\W_]{{0,8}}({_SAYS})[\W_]{{0,20}}\Z", re.I
+    rf"\b(?:so|therefore|thus|hence)\b[\s,:*_\"']{{0,8}}({_SAYS})[\W_]{{0,20}}\Z", re.I
 )
 """The last words, if they draw the conclusion: "No evidence supports it, so no."."""
 _LAST_LINE: Final = re.compile(rf"(?:^|\n)[\W_]{{0,20}}({_SAYS})[\W_]{{0,20}}\Z", re.I)

@@ -241,8 +241,10 @@ def _entry(found: _TableRow, fields: Sequence[str], seen: set[str]) -> TextEntry
     if reason:
         return make_bad_row(found.file, row.line, reason, str(row.values or ""))
     seen.add(number)
-    cluster = str(row.values.get("cluster") or "")
-    return TextEntry(number, _join_texts(map(str, texts)), _find_answer(row.values), cluster)
+    cluster = row.values.get("cluster")
+    is_missing = cluster is None or cluster != cluster  # which only NaN is
+    named = "" if is_missing else str(cluster)
+    return TextEntry(number, _join_texts(map(str, texts)), _find_answer(row.values), named)
 
 
 def _defect(field: str, text: object) -> str:

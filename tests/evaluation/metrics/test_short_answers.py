@@ -346,6 +346,7 @@ def test_dates(said: str, due: str, right: bool) -> None:
         ("No evidence supports it, so no.", "no", True),
         ("No information says so; therefore, **no**", "no", True),
         ("Yes, so no.", "yes", False),
+        ("Yes, he did so. Nobody objected.", "yes", True),
         ("Yes, No. 1 on the chart.", "yes", True),
         ("No doubt: yes", "no", False),
         ("No, there is no mention of it.", "no", True),
