@@ -311,7 +311,7 @@ def plan_order_scoring(
     entries = read_texts(source, how).entries
     named = ((each.id, each.cluster, {"text": each.text}) for each in entries)
     clusters = find_clusters(named, ("text",))
-    texts = join_neighbours((clusters[each.id], each.text) for each in entries)
+    texts = join_neighbours((clusters[each.id], each.text.splitlines()) for each in entries)
     weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
     shards = make_shards(texts, settings, seed=seed)
 

@@ -34,7 +34,7 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
         chosen = settings or ExchangeabilitySettings()
         clusters = list_clusters(inputs)
         originals = join_neighbours(
-            (clusters[sample.id], "\n".join(arms["original"].values()))
+            (clusters[sample.id], tuple(arms["original"].values()))
             for sample, arms in inputs.texts()
             if "original" in arms
         )

@@ -6,9 +6,9 @@ unread text for comparison (Oren et al. 2023, arXiv 2310.17623). The texts are d
 independent shards.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from random import Random
 from typing import Final, Literal, NamedTuple
@@ -98,20 +98,28 @@ class Exchangeability(Value):
     """The number of texts in no shard: longer than a shard, or in a shard without scores."""
 
 
-def join_neighbours(texts: Iterable[tuple[str, str]]) -> list[str]:
+def join_neighbours(texts: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the texts in their order, with neighbours of one cluster joined into one text.
 
     The texts of a cluster, such as questions about one passage, are neighbours in a published file.
     Any model finds this order more probable than one that separates them, so they keep it in every
-    order. Equal texts are joined into one.
+    order. A part that several of them share, such as the passage, is in the joined text once.
 
     Args:
-        texts: The cluster and the text of each sample.
+        texts: The cluster of each sample, and the parts of its text: its fields or lines.
     """
     return [
-        SEPARATOR.join(dict.fromkeys(text for _, text in neighbours))
+        SEPARATOR.join(_join_parts(parts for _, parts in neighbours))
         for _, neighbours in groupby(texts, key=itemgetter(0))
     ]
+
+
+def _join_parts(texts: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the parts of each text that no earlier text has."""
+    seen = set[str]()
+    for parts in texts:
+        yield from (part for part in parts if part not in seen)
+        seen.update(parts)
 
 
 def make_shards(
@@ -128,7 +136,8 @@ def make_shards(
         DatasetError: no two texts fit into a shard.
     """
     groups, size = list[list[str]]([[]]), 0
-    for text in [" ".join(each.split()) for each in texts if each.strip()][: settings.texts]:
+    chosen = [" ".join(each.split()) for each in texts if each.strip()][: settings.texts]
+    for text in chosen:
         if groups[-1] and size + len(text) > settings.shard:
             groups.append([])
             size = 0
@@ -143,10 +152,25 @@ def make_shards(
         raise DatasetError(
             f"no two different texts fit together within {settings.shard:,} characters",
             where="the benchmark's texts",
-            hint="a shard needs several texts: use a benchmark with shorter texts, or set a larger "
-            "--shard",
+            hint=_suggest_shard(chosen),
         )
     return shards
+
+
+def _suggest_shard(texts: Sequence[str]) -> str:
+    pairs = sorted(
+        len(one) + len(SEPARATOR) + len(other) for one, other in pairwise(texts) if one != other
+    )
+    if not pairs:
+        return (
+            "use a benchmark with several different texts; neighbouring samples of one cluster "
+            "count as one text"
+        )
+    length = pairs[len(pairs) // 2]
+    return (
+        f"set --shard {length}: half of the neighbouring texts fit together within {length:,} "
+        "characters, where neighbouring samples of one cluster count as one text"
+    )
 
 
 def _draw_orders(number: int, shuffles: int, chance: Random) -> list[list[int]]:

@@ -1,6 +1,7 @@
 """Orders of a file: shards, exact p-values by hand, and verdicts."""
 
 import random
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -42,8 +43,8 @@ def test_shards_are_neighbours_and_every_order_has_the_same_texts() -> None:
 
 
 def test_neighbours_of_one_cluster_stay_together_in_every_order() -> None:
-    grouped = [("a", "one"), ("a", "two"), ("b", "three"), ("b", "three"), ("a", "four")]
-    assert join_neighbours(grouped) == ["one\ntwo", "three", "four"]
+    grouped = [("a", ["one"]), ("a", ["two"]), ("b", ["six"]), ("b", ["six"]), ("a", ["one"])]
+    assert join_neighbours(grouped) == ["one\ntwo", "six", "one"]
 
     def read() -> Iterator[SampleTexts]:
         for at in range(20):
@@ -60,8 +61,19 @@ def test_neighbours_of_one_cluster_stay_together_in_every_order() -> None:
     assert len(set(orders)) > 9
     for order in orders:
         for at in range(10):
-            passage, even, odd = f"passage {at:02}", f"question {2 * at:02}", 2 * at + 1
-            assert f"{passage} {even} {passage} question {odd:02}" in order
+            even, odd = f"question {2 * at:02}", f"question {2 * at + 1:02}"
+            assert f"passage {at:02} {even} {odd}" in order
+
+
+def test_a_shared_passage_is_in_the_joined_text_once() -> None:
+    passages = [f"passage {at} {'word ' * 110}" for at in range(60)]
+    samples = [(passage, [passage, f"{at}?"]) for passage in passages for at in range(5)]
+    joined = join_neighbours(samples)
+    assert joined[0] == "\n".join([passages[0], "0?", "1?", "2?", "3?", "4?"])
+    shards = make_shards(joined, ExchangeabilitySettings(), seed=1)
+    assert sum(len(shard.texts) for shard in shards) == 60
+    # a line that one text repeats is not shared
+    assert join_neighbours([("a", ["{", "x", "x"]), ("a", ["{", "y", "y"])]) == ["{\nx\nx\ny\ny"]
 
 
 def test_empty_and_long_texts_are_in_no_shard() -> None:
@@ -74,6 +86,20 @@ def test_empty_and_long_texts_are_in_no_shard() -> None:
 def test_texts_without_an_order_are_one_error(texts: list[str]) -> None:
     with pytest.raises(DatasetError, match="no two different texts"):
         make_shards(texts, SETTINGS, seed=1)
+
+
+def test_the_error_suggests_a_shard_that_half_of_the_neighbours_fit_into() -> None:
+    texts = [f"{at} {'long ' * at}".strip() for at in range(20, 41)]
+    with pytest.raises(DatasetError) as raised:
+        make_shards(texts, SETTINGS, seed=1)
+    found = re.search(r"set --shard (\d+):", raised.value.hint or "")
+    assert found
+    shards = make_shards(texts, ExchangeabilitySettings(shard=int(found[1])), seed=1)
+    assert sum(len(shard.texts) for shard in shards) == 12
+    with pytest.raises(DatasetError) as raised:
+        make_shards(["one"], SETTINGS, seed=1)
+    assert "several different texts" in (raised.value.hint or "")
+    assert "--shard" not in (raised.value.hint or "")
 
 
 def test_the_exact_p_value_counts_all_combinations() -> None:
