@@ -23,7 +23,7 @@ from coreeval.evaluation.numleak.audit import (
 from coreeval.evaluation.numleak.audit_page import write_page
 from coreeval.evaluation.numleak.defences.effects import defence_replies_document
 from coreeval.evaluation.numleak.leak.signals import Signal
-from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.plots import draw_audits
 from coreeval.evaluation.numleak.replies import Reply, Variant
 from coreeval.evaluation.numleak.series import Series
@@ -333,6 +333,23 @@ def test_a_year_known_by_its_mean_is_not_memorized_if_only_the_asked_values_are_
         if found.verdict == "inconclusive":
             assert "the values of most periods are unknown" in " ".join(found.reasons)
     assert set(verdicts) <= {"inconclusive", "fluent"}
+
+
+@pytest.mark.parametrize("frequency", ["annual", "weekly"])
+def test_a_level_of_every_other_period_is_not_memorized(frequency: Frequency) -> None:
+    start = Period.parse("1900-01-01", frequency)
+    verdicts = set[str]()
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        level = 50 + np.cumsum(rng.choice([-1, 0, 0, 1], 62))
+        dates = [start.shift(2 * n) for n in range(62)]
+        definition = series().definition.model_copy(update={"decimals": 0, "frequency": frequency})
+        about = Series(
+            definition=definition, values=dict(zip(dates, map(float, level), strict=True))
+        )
+        near = map(float, level + rng.choice([-1, 0, 0, 1], 62))
+        verdicts.add(audit(about, dict(zip(dates, near, strict=True)), 0).verdict)
+    assert verdicts <= {"inconclusive", "fluent"}
 
 
 @pytest.mark.parametrize("about", [series(), slow_series()], ids=["noise", "slow"])

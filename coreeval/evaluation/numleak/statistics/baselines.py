@@ -50,16 +50,32 @@ With fewer, a single value would be half of its year's mean, and therefore half 
 """
 
 _LONGEST_STEP: Final[dict[Frequency, int]] = {"daily": 7}
-"""The most periods from one value to the next, if not 1: holidays may close a market for a week."""
+"""The most periods from one value to the next, if not the usual step.
+
+Holidays may close a market for a week.
+"""
 
 
 def knows_most_periods(values: SeriesValues) -> bool:
     """Return whether at least half of the periods from the first to the last have a value.
 
-    With fewer, such as only those at the dates asked about, neither the means of the years nor the
-    previous values are known.
+    If the values are usually two periods apart, only every other period counts. With fewer, such as
+    only those at the dates asked about, neither the means of the years nor the previous values are
+    known.
     """
-    return bool(values) and 2 * len(values) > min(values).count_until(max(values))
+    if not values:
+        return False
+    return 2 * _usual_step(values) * len(values) > min(values).count_until(max(values))
+
+
+def _usual_step(values: SeriesValues) -> int:
+    """Return 2 if at least half of the steps between values are two periods long, otherwise 1.
+
+    A series may be published every other year, quarter, month or week. Longer steps are not
+    usual: they rather come from the choice of the dates asked about.
+    """
+    steps = [before.count_until(date) for before, date in pairwise(sorted(values))]
+    return 2 if steps and 2 * steps.count(2) >= len(steps) else 1
 
 
 def find_season(period: Period) -> int:
@@ -131,7 +147,7 @@ def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesVal
     constant, seasons = dict.fromkeys(values, overall), season_means(values)
     if not knows_most_periods(values):
         return {"constant": constant, "year": _means_of_others(values), "season": seasons}
-    years = year_means(values)
+    years, longest = year_means(values), _usual_step(values)
     return {
         "constant": constant,
         "year": years,
@@ -142,7 +158,7 @@ def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesVal
         "previous": {
             date: values[before]
             for before, date in pairwise(sorted(values))
-            if before.count_until(date) <= _LONGEST_STEP.get(date.frequency, 1)
+            if before.count_until(date) <= _LONGEST_STEP.get(date.frequency, longest)
         },
     }
 

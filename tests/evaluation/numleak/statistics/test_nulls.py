@@ -1,6 +1,7 @@
 """Nulls: shuffled answers, drifting series, siblings."""
 
 import math
+from datetime import date, timedelta
 
 import numpy as np
 import pytest
@@ -188,6 +189,25 @@ def test_the_values_of_a_few_periods_give_no_previous_ones_and_means_of_others()
     assert not lone["year"], "one other value is no mean of a year"
     half = {at: value for place, (at, value) in enumerate(VALUES.items()) if place % 2 == 0}
     assert "year" in score_baselines(asked(WALK, WALK), half, tolerance=0.25)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        [Period(date(year, 1, 1), "annual") for year in range(1900, 2020, 2)],
+        [Period(date(2020, 1, 6) + timedelta(days=14 * n), "weekly") for n in range(60)],
+        [month(2 * n) for n in range(60)],
+        [month(2 * n) for n in range(60) if n % 9],
+        [
+            Period(date(2020, 1, 6) + timedelta(days=n // 3 * 7 + n % 3 * 2), "daily")
+            for n in range(60)
+        ],
+    ],
+    ids=["every other year", "every other week", "every other month", "gaps", "three days a week"],
+)
+def test_a_series_of_every_other_period_has_previous_values(dates: list[Period]) -> None:
+    guessed = guesses_without_memory(dict(zip(dates, WALK.tolist(), strict=False)))
+    assert 2 * len(guessed["previous"]) > len(dates)
 
 
 Floats = NDArray[np.float64]
