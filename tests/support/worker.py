@@ -33,6 +33,7 @@ from coreeval.graph.run_context import RunContext
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
 ROOT = Path(__file__).parents[2]
+_PREFIX = "COREEVAL_"
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
@@ -87,7 +88,8 @@ def heard(
     environment: Mapping[str, str] | None = None,
 ) -> BaseProcess:
     """Start a function in such a process: it returns the exit code, and what it says is kept."""
-    return fork(_work, run, given, out, dict(environment or {}))
+    own = {name: value for name, value in os.environ.items() if name.startswith(_PREFIX)}
+    return fork(_work, run, given, out, own | dict(environment or {}))
 
 
 def fork(work: Callable[..., None], *given: object) -> BaseProcess:
@@ -102,6 +104,8 @@ def fork(work: Callable[..., None], *given: object) -> BaseProcess:
 def _work(
     run: Callable[..., int], given: Sequence[object], out: Path, environment: dict[str, str]
 ) -> None:
+    for name in [name for name in os.environ if name.startswith(_PREFIX)]:
+        del os.environ[name]  # the server has the environment of the test that started it
     os.environ.update(environment)
     mock.patch.object(comparability, "EMBEDDER", "none").start()  # as in the tests' own process
     with out.open("w", encoding="utf-8") as file:
