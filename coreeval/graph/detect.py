@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -200,8 +201,12 @@ def read_inputs(run: RunContext) -> DetectorInputs:
     """Return the texts of a run in the form for detectors."""
     compare = kind_of(run.task).compared
 
+    @cache
+    def find_passages() -> dict[str, str]:
+        return find_shared(run.store.clusters(), run.task.shown_fields)
+
     def read_fields() -> Iterator[SampleTexts]:
-        shared = find_shared(run.store.clusters(), run.task.shown_fields)
+        shared = find_passages()
         control = _control_texts(run.control.store) if run.control else {}
         for ended in run.store.sample_results():
             arms = {arm: fields for arm, read in ARM_TEXTS.items() if (fields := read(ended))}

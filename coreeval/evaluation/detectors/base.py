@@ -113,12 +113,14 @@ class DetectorInputs:
 
 
 def list_clusters(inputs: DetectorInputs) -> dict[str, str]:
-    """Return the cluster of each sample by its id."""
+    """Return the cluster of each sample by its id.
+
+    Samples that share a passage have its cluster already; those with equal texts form one, too.
+    """
     from coreeval.evaluation.clusters import find_clusters
 
     samples = (sample for sample, _ in inputs.texts())
-    texts = ((sample.id, sample.cluster, sample.fields) for sample in samples)
-    return find_clusters(texts, inputs.task.shown_fields)
+    return find_clusters(((one.id, one.cluster, one.fields) for one in samples), fields=())
 
 
 class DetectorQuestion(NamedTuple):
