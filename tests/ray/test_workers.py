@@ -1,5 +1,6 @@
 """Actors of a Ray cluster that refresh one run: the same results, nothing lost, nothing twice."""
 
+import asyncio
 import os
 import re
 import signal
@@ -22,7 +23,7 @@ from coreeval.graph.monitor import Progress
 from coreeval.graph.ray_actor import SampleActor
 from coreeval.graph.ray_workers import list_versions, select_variables
 from coreeval.graph.run import refresh
-from coreeval.graph.worker_messages import WorkerStart
+from coreeval.graph.worker_messages import ToWorker, WorkerStart
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import CONCURRENCY, KEY, SAMPLES, Lab, Undisturbed, assert_whole, ended
@@ -219,9 +220,22 @@ def test_actors_that_die_whenever_they_are_started(
 
 
 class HourBehind(SampleActor):
-    """One of the workers is on a node whose clock is an hour behind."""
+    """One of the two workers is on a node whose clock is an hour behind.
+
+    A worker begins with its first samples once the other one has some, too.
+    """
+
+    async def give(self, message: ToWorker) -> None:
+        async with self._one_by_one:
+            (self._meeting / str(self._number)).touch()
+            while len(list(self._meeting.iterdir())) < 2:
+                await asyncio.sleep(0.01)
+            await super().give(message)
 
     async def begin(self, start: WorkerStart, environment: Mapping[str, str]) -> None:
+        self._one_by_one, self._number = asyncio.Lock(), start.number
+        self._meeting = start.run_dir.parents[1] / "given"
+        self._meeting.mkdir(exist_ok=True)
         if start.number == 0:
             late: object = partial(RunHooks, now=lambda: utc_now() - timedelta(hours=1))
             vars(worker)["RunHooks"] = late
