@@ -221,6 +221,16 @@ class SampleRow(Value):
     endpoint or a text could tell it."""
 
 
+class IdentifierRow(Value):
+    """One row of original/ in a release that may not redistribute the benchmark's texts."""
+
+    id: str
+    label: int
+    label_text: str
+    sha256: Sha256
+    """Digest of the original texts; see `texts_sha256`."""
+
+
 class FactRow(Value):
     """One row of provenance/: a replaced fact with its evidence."""
 

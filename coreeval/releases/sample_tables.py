@@ -35,7 +35,6 @@ from coreeval.tools.files import (
     ParquetRow,
     measure_parquet,
     parse_json,
-    read_parquet,
     write_parquet,
 )
 from coreeval.tools.markdown import dump_front_matter
@@ -96,7 +95,7 @@ def load_originals(release: Path | str, benchmark: Path | str | None = None) -> 
         return _read_stored(made)
     where = str(benchmark) if benchmark else load_config(made.path / "config.yaml").dataset.path
     found = {sample.id: sample for sample in _read_benchmark(made, benchmark)}
-    wanted = {row["id"]: row["sha256"] for row in read_parquet(made.file("original"))}
+    wanted = {row.id: row.sha256 for row in made.identifiers()}
     _refuse_other_texts(found, wanted, where)
     return [found[each] for each in wanted]
 
