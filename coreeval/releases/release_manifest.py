@@ -81,7 +81,7 @@ class TakedownState(Value):
     entries: Count = 0
     sha256: str = ""
     withheld: Count = 0
-    """Accepted samples that the list removed from the updated arm."""
+    """Samples that the list removed from the new arms."""
 
 
 class PublishedRatings(Value):

@@ -161,7 +161,7 @@ def _sample_row(
 ) -> SampleRow:
     sample, result = ended.sample, ended.result
     updated = None if withheld else updated_fields(ended, on_reject)
-    semantic = None if withheld == "review" else semantic_fields(ended)
+    semantic = None if withheld else semantic_fields(ended)
     oldest, newest = dates.get(sample.id, (None, None)) if updated else (None, None)
     kind = find_kind(sample.fields, sample.label_text)
     return SampleRow(
