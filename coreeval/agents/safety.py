@@ -46,6 +46,12 @@ class Takedown:
         """Yield the listed names in a text, in any spelling."""
         return (name for name, finder in self._finders if finder.finds(text))
 
+    def find_new_names(self, original: Iterable[str], texts: Iterable[str]) -> list[str]:
+        """Return the listed names in new texts that no text of the original has."""
+        found = list(self.names_in(" | ".join(texts)))
+        known = set(self.names_in(" | ".join(original))) if found else set[str]()
+        return [name for name in found if name not in known]
+
     @property
     def fingerprint(self) -> str:
         """Hash of the entries, regardless of their order; empty for an empty list."""

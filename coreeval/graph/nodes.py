@@ -120,7 +120,7 @@ class SampleNodes:
         if not self._context.writes_semantic:
             return SampleUpdate()
         sample, task, team = await self._sample(state)
-        extraction = _parse_extraction(state)
+        extraction, listed = _parse_extraction(state), self._context.rules.takedown
         if "rewrite" in state:
             rewrite = Rewrite.model_validate(state["rewrite"])
         elif reason := explain_no_rewording(task, sample, extraction):
@@ -128,7 +128,7 @@ class SampleNodes:
         else:
             rewrite = await team.rewriter(sample, extraction)
         status, defects = await asyncio.to_thread(
-            checks.check_rewrite, task, sample, extraction, rewrite
+            checks.check_rewrite, task, sample, extraction, rewrite, listed
         )
         found = list(defects)
         if defects:
@@ -136,7 +136,7 @@ class SampleNodes:
                 sample, extraction, feedback=defects, previous=rewrite.fields
             )
             status, defects = await asyncio.to_thread(
-                checks.check_rewrite, task, sample, extraction, rewrite
+                checks.check_rewrite, task, sample, extraction, rewrite, listed
             )
             found += defects
         passed = status == "reworded" and not defects

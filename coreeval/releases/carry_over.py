@@ -13,6 +13,7 @@ from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, hash_texts
 from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
 from coreeval.releases.sources import Horizon, is_accepted
+from coreeval.runs.arms import TRIPLE_COLUMNS
 from coreeval.runs.manifest import FollowedRelease
 from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.cutoffs import CERTAIN_FIRST, TargetDates, measure_freshness
@@ -140,17 +141,20 @@ class CarryOver:
 
     def _as_released(self, sample: Sample, row: SampleRow) -> ReleaseSample | Renewal:
         """Return a sample with its released result, or the reason that now forbids it."""
-        updated = self._text(self._updated, row, row.updated_sha256)
+        updated = self._text(self._updated, row, row.updated_sha256).fields
+        digest = row.semantic_sha256
+        reworded = self._text(self._semantic, row, digest).fields if digest else None
         facts = self._facts.of(sample.id)
         excerpts = {fact.evidence_id: read_excerpt(fact, self._release) for fact in facts}
         evidence = [each.evidence for each in excerpts.values()]
         if not self._certain(evidence):
             return "precision"
-        if self._taken_down(sample, updated, evidence):
+        texts = [*updated.values(), *(reworded or {}).values(), *_list_triple_parts(facts)]
+        if self._taken_down(sample, texts, evidence):
             return "takedown"
         return ReleaseSample(
             sample=sample,
-            result=self._result(row, updated, facts, evidence),
+            result=self._result(row, updated, reworded, facts, evidence),
             excerpts=tuple(excerpts.values()),
         )
 
@@ -166,12 +170,13 @@ class CarryOver:
         least = CERTAIN_FIRST.index(self._terms.min_precision)
         return all(CERTAIN_FIRST.index(item.published_precision) <= least for item in evidence)
 
-    def _taken_down(self, sample: Sample, text: ArmRow, evidence: Sequence[Evidence]) -> bool:
-        """Return whether a sample uses listed evidence, or introduces a listed name."""
+    def _taken_down(
+        self, sample: Sample, texts: Sequence[str], evidence: Sequence[Evidence]
+    ) -> bool:
+        """Return whether a sample uses listed evidence, or these texts add a listed name."""
         listed = self._terms.takedown
-        old = set(listed.names_in(" | ".join(sample.fields.values())))
-        new = set(listed.names_in(" | ".join(text.fields.values())))
-        return bool(new - old) or any(map(listed.forbids, evidence))
+        added = listed.find_new_names(sample.fields.values(), texts)
+        return bool(added) or any(map(listed.forbids, evidence))
 
     def _text(self, arm: "_RowCursor[ArmRow]", row: SampleRow, digest: str | None) -> ArmRow:
         """Return a sample's row in an arm, whose texts must have the digest in samples/."""
@@ -192,12 +197,11 @@ class CarryOver:
     def _result(
         self,
         row: SampleRow,
-        updated: ArmRow,
+        updated: dict[str, str],
+        reworded: dict[str, str] | None,
         facts: Sequence[FactRow],
         evidence: Sequence[Evidence],
     ) -> Result:
-        digest = row.semantic_sha256
-        reworded = self._text(self._semantic, row, digest).fields if digest else None
         return Result.model_validate(
             {
                 "sample_id": row.id,
@@ -206,7 +210,7 @@ class CarryOver:
                 "rung": row.rung,
                 "semantic_status": row.semantic_status,
                 "semantic": reworded,
-                "updated": updated.fields,
+                "updated": updated,
                 "original_label": row.original_label,
                 "facts": [read_replaced_fact(fact) for fact in facts],
                 "freshness": measure_freshness(evidence, self._terms.targets),
@@ -264,6 +268,11 @@ def read_excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
         }
     )
     return EvidenceExcerpt(evidence=evidence, snippet_sha256=fact.snippet_sha256)
+
+
+def _list_triple_parts(facts: Sequence[FactRow]) -> Iterator[str]:
+    for fact in facts:
+        yield from (str(getattr(fact, name)) for name in TRIPLE_COLUMNS)
 
 
 def read_replaced_fact(fact: FactRow) -> ReplacedFact:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, get_args
 
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, ReleasedArm, hash_texts
-from coreeval.releases.release_manifest import ArmRow, SampleRow
+from coreeval.releases.release_manifest import ArmRow, IdentifierRow, SampleRow
 from coreeval.runs.manifest import full_counts
 from coreeval.runs.quality import SampleEnding, measure_shares
 from coreeval.schema import Task
@@ -83,19 +83,28 @@ def _read_samples(release: Release, task: Task) -> Samples:
 
 
 def _check_arm(release: Release, arm: ReleasedArm, task: Task, samples: Samples) -> int:
-    """Return the number of rows of an arm; identifiers in place of originals are not read."""
-    if arm == "original" and not release.manifest.licence.redistribute:
-        return len(samples)
+    """Return the number of rows of an arm, or of identifiers in place of originals."""
     column, seen = _DIGEST_COLUMN[arm], set[str]()
-    for row in release.arm(arm):
+    replaced = arm == "original" and not release.manifest.licence.redistribute
+    for row in release.identifiers() if replaced else release.arm(arm):
         if row.id in seen:
             raise _Contradicts(f"{row.id} has two rows")
         seen.add(row.id)
-        _check_text(row, samples.get(row.id), column, task)
+        if isinstance(row, IdentifierRow):
+            _check_identifier(row, samples.get(row.id))
+        else:
+            _check_text(row, samples.get(row.id), column, task)
     for sample in samples.values():
-        if getattr(sample, column) is not None and sample.id not in seen:
+        left_out = arm == "original" and sample.semantic_status == "policy"
+        if getattr(sample, column) is not None and sample.id not in seen and not left_out:
             raise _Contradicts(f"the text of {sample.id} is missing")
     return len(seen)
+
+
+def _check_identifier(row: IdentifierRow, sample: SampleRow | None) -> None:
+    told = (row.sha256, row.label, row.label_text)
+    if sample is None or told != (sample.original_sha256, sample.label, sample.label_text):
+        raise _Contradicts(f"samples/ does not contain this original of {row.id}")
 
 
 def _check_text(row: ArmRow, sample: SampleRow | None, column: str, task: Task) -> None:

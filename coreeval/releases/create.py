@@ -1,12 +1,10 @@
 """Makes a release of a run: selects its samples and ratings, and writes its files.
 
-A sample on the takedown list is left out of the updated arm only, because the reworded text has the
-original's facts. A sample that a person rejected is in neither arm. Names, texts and single ratings
-of raters are not published.
+Names, texts and single ratings of raters are not published.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import yaml
 from pydantic import ValidationError
 
 from coreeval.agents.kinds import item_kind
-from coreeval.agents.safety import Takedown
 from coreeval.config import ModelsConfig
 from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
 from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
@@ -66,7 +63,8 @@ from coreeval.releases.sources import (
     load_named_parent,
     refuse_earlier_date,
 )
-from coreeval.runs.arms import iter_used_evidence, shard_name, write_arms
+from coreeval.releases.withheld import find_withheld_samples
+from coreeval.runs.arms import shard_name, write_arms
 from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest, strip_paths
 from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
@@ -82,35 +80,6 @@ from coreeval.tools.workspace import (
     command,
     leads_elsewhere,
 )
-
-
-def find_withheld_samples(
-    store: RunStore, takedown: Takedown, rejected: Collection[str] = ()
-) -> Mapping[str, Withheld]:
-    """Return the samples to leave out: taken down, or rejected by a person."""
-    by_list: dict[str, Withheld] = dict.fromkeys(find_taken_down(store, takedown), "takedown")
-    by_person: dict[str, Withheld] = dict.fromkeys(rejected, "review")
-    return by_person | by_list
-
-
-def find_taken_down(store: RunStore, takedown: Takedown) -> set[str]:
-    """Return the accepted samples that use listed evidence or introduce a listed name."""
-    if not len(takedown):
-        return set()
-    return {*_find_by_evidence(store, takedown), *_find_by_text(store, takedown)}
-
-
-def _find_by_evidence(store: RunStore, takedown: Takedown) -> Iterator[str]:
-    return (sample_id for sample_id, item in iter_used_evidence(store) if takedown.forbids(item))
-
-
-def _find_by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:
-    """Yield the samples whose new text has a listed name that their original lacks."""
-    for ended in store.sample_results(["accepted"]):
-        old = set(takedown.names_in(" | ".join(ended.sample.fields.values())))
-        new = set(takedown.names_in(" | ".join((ended.result.updated or {}).values())))
-        if new - old:
-            yield ended.sample.id
 
 
 def publish_ratings(
@@ -253,10 +222,7 @@ def _write_tables(
         draft,
         split=made_of.split,
         on_reject=on_reject,
-        without={
-            "updated": withheld,
-            "semantic": [each for each, why in withheld.items() if why == "review"],
-        },
+        without=withheld,
         snippets=snippets,
     )
     originals = write_originals(

@@ -16,6 +16,7 @@ from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
     FactRow,
+    IdentifierRow,
     ReleaseManifest,
     SampleRow,
     Sha256,
@@ -110,6 +111,14 @@ class Release:
             return iter(())
         restore = kind_of(self.task).restore
         return _rows(self.file(name), lambda row: _arm_row(row, restore), ids)
+
+    def identifiers(self) -> Iterator[IdentifierRow]:
+        """Stream the rows of `original/` in a release that may not redistribute these texts.
+
+        Raises:
+            ReleaseError: the file is missing or damaged.
+        """
+        return _rows(self.file("original"), IdentifierRow.model_validate)
 
     def compared_samples(self) -> Sequence[ComparedSample]:
         """Return the values for comparing every sample of two releases; much faster than `samples`.

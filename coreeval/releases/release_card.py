@@ -245,15 +245,15 @@ def _cost(manifest: ReleaseManifest) -> Iterator[str]:
 
 
 def _limits(manifest: ReleaseManifest) -> str:
-    listed = manifest.takedown.withheld
-    rejected = manifest.counts["accepted"] - manifest.published - listed
+    excluded = manifest.counts["accepted"] - manifest.published
     return f"""## Limits
 
 - A new fact is only as true as the news that it rests on. Nobody has checked that the news is true.
 - The judges are models or rules, so texts that they passed can still be wrong (see Quality).
 - The updated arm is not a random part of the benchmark: it lacks samples without matching news.
 - A model trained after {manifest.window.end:%Y-%m-%d} may know these facts and these texts.
-- Accepted samples excluded: {listed} by the takedown list, {rejected} by a person.
+- Accepted samples excluded by the takedown list or by a person: {excluded}. The list excluded
+  {format_quantity(manifest.takedown.withheld, "sample")}, accepted or not.
 {_still_stale(manifest)}\
 - {_reviewed(manifest)}"""
 

@@ -81,7 +81,7 @@ class TakedownState(Value):
     entries: Count = 0
     sha256: str = ""
     withheld: Count = 0
-    """Accepted samples that the list removed from the updated arm."""
+    """Samples that the list removed from the new arms."""
 
 
 class PublishedRatings(Value):
@@ -219,6 +219,16 @@ class SampleRow(Value):
     reason: str = ""
     """The reason that it was not accepted, in words of CoreEval's code; empty if only a model, an
     endpoint or a text could tell it."""
+
+
+class IdentifierRow(Value):
+    """One row of original/ in a release that may not redistribute the benchmark's texts."""
+
+    id: str
+    label: int
+    label_text: str
+    sha256: Sha256
+    """Digest of the original texts; see `texts_sha256`."""
 
 
 class FactRow(Value):

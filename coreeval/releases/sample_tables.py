@@ -35,7 +35,6 @@ from coreeval.tools.files import (
     ParquetRow,
     measure_parquet,
     parse_json,
-    read_parquet,
     write_parquet,
 )
 from coreeval.tools.markdown import dump_front_matter
@@ -96,7 +95,7 @@ def load_originals(release: Path | str, benchmark: Path | str | None = None) -> 
         return _read_stored(made)
     where = str(benchmark) if benchmark else load_config(made.path / "config.yaml").dataset.path
     found = {sample.id: sample for sample in _read_benchmark(made, benchmark)}
-    wanted = {row["id"]: row["sha256"] for row in read_parquet(made.file("original"))}
+    wanted = {row.id: row.sha256 for row in made.identifiers()}
     _refuse_other_texts(found, wanted, where)
     return [found[each] for each in wanted]
 
@@ -162,7 +161,7 @@ def _sample_row(
 ) -> SampleRow:
     sample, result = ended.sample, ended.result
     updated = None if withheld else updated_fields(ended, on_reject)
-    semantic = None if withheld == "review" else semantic_fields(ended)
+    semantic = None if withheld else semantic_fields(ended)
     oldest, newest = dates.get(sample.id, (None, None)) if updated else (None, None)
     kind = find_kind(sample.fields, sample.label_text)
     return SampleRow(

@@ -9,7 +9,7 @@ from typing import Literal
 from coreeval.agents.document_terms import SNIPPET_CHARS
 from coreeval.config.base import is_split_name
 from coreeval.errors import ConfigError
-from coreeval.schema import Arm, Evidence, Freshness, Label, ReplacedFact, Task, Triple
+from coreeval.schema import Evidence, Freshness, Label, ReplacedFact, Task, Triple
 from coreeval.tasks import kind_of
 from coreeval.tools.chunks import chunks
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
@@ -24,6 +24,8 @@ PROVENANCE = (
     "snippet_sha256", "after_cutoff", "text_sha256", "evidence_depth", "source", "licence",
 )  # fmt: skip
 
+TRIPLE_COLUMNS = PROVENANCE[2:8]
+
 
 def write_arms(
     store: RunStore,
@@ -32,7 +34,7 @@ def write_arms(
     *,
     split: str,
     on_reject: OnReject,
-    without: Mapping[Arm, Collection[str]] = {},
+    without: Collection[str] = (),
     snippets: bool = True,
 ) -> dict[str, int]:
     """Write updated, semantic and provenance, and return the number of rows of each.
@@ -43,15 +45,15 @@ def write_arms(
         folder: The folder for the arms' folders.
         split: The prefix of the file names.
         on_reject: The substitute for a rejected sample in the updated arm.
-        without: The samples to leave out of each arm; provenance follows the updated arm.
+        without: The samples to leave out.
         snippets: Whether provenance quotes the news; it always has their hashes.
     """
     shard = shard_name(split)
     columns = arm_columns(task)
     label = class_label_metadata(task, columns)
-    updated = _but(_updated(store, task, on_reject), without.get("updated", ()))
-    semantic = _but(_semantic(store, task), without.get("semantic", ()))
-    facts = _but(fact_rows(store), without.get("updated", ()))
+    updated = _but(_updated(store, task, on_reject), without)
+    semantic = _but(_semantic(store, task), without)
+    facts = _but(fact_rows(store), without)
     return {
         "updated": write_parquet(folder / "updated" / shard, columns, updated, metadata=label),
         "semantic": write_parquet(folder / "semantic" / shard, columns, semantic, metadata=label),

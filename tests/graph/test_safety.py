@@ -155,3 +155,13 @@ def test_a_list_written_while_a_resume_prepares_stops_it(
     later = {key: result for key, result in killed.results().items() if key not in before}
     assert later
     assert all(fact.evidence_id not in gone for r in later.values() for fact in r.facts)
+
+
+def test_no_rewording_names_somebody_on_the_list(lab: Lab, undisturbed: Undisturbed) -> None:
+    gone = {key for key, one in undisturbed.results.items() if "once more" in str(one.semantic)}
+    assert gone
+    _list(lab, "once more")
+    lab.refresh()
+    results = lab.results()
+    assert {results[key].semantic_status for key in gone} == {"unchanged"}
+    assert not any("once more" in str(one.semantic) for one in results.values())

@@ -16,13 +16,14 @@ from coreeval.releases.release import Release, ReleasedArm
 from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
 from coreeval.releases.sources import Horizon
 from coreeval.runs.manifest import FollowedRelease
-from coreeval.schema import BadRow, Result, Sample
+from coreeval.schema import BadRow, ReplacedFact, Result, Sample, Triple
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import DateClaim, TargetDates
 from coreeval.tools.files import read_parquet
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import ReleaseSample, SampleResult
 from tests.releases.kit import NOW, SNIPPET, Made, make_run
+from tests.releases.people import rewrite
 
 FIRST, SECOND, THIRD = (f"emotion/test/{n}" for n in (1, 2, 3))
 TARGET = TargetDates(
@@ -118,6 +119,36 @@ def test_what_is_stale_or_listed_is_made_anew(
     keeper = CarryOver(release, terms(**changes))
     assert len(kept_by(keeper, samples(made))) == kept
     assert keeper.renewed == {"not_accepted": 3, **renewed}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"semantic": {"text": "Bo Li, reworded"}},
+        {
+            "facts": (
+                ReplacedFact(
+                    sample_id=THIRD,
+                    field="text",
+                    before=None,
+                    after=Triple(head="Bo Li", relation="is", tail="here"),
+                    evidence_id=f"{1:016x}",
+                    quote="",
+                ),
+            )
+        },
+    ],
+)
+def test_what_adds_a_listed_name_beside_the_updated_text_is_made_anew(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    made = make_run(tmp_path)
+    asyncio.run(rewrite(made, 2, **changes))
+    release = made.release(snippets=False)
+    assert THIRD in kept_by(CarryOver(release, terms()), samples(made))
+    keeper = CarryOver(release, terms(takedown=build_takedown(["Bo Li"])))
+    assert set(kept_by(keeper, samples(made))) == {FIRST, SECOND}
+    assert keeper.renewed == {"takedown": 1, "not_accepted": 3}
 
 
 def test_evidence_that_is_dated_less_certainly_than_the_config_wants_is_made_anew(

@@ -1,5 +1,6 @@
 """A release whose digests are right and whose tables contradict each other, as its maker can."""
 
+import asyncio
 import json
 import math
 from collections.abc import Callable
@@ -15,9 +16,11 @@ from coreeval.errors import ReleaseError
 from coreeval.graph.run_origin import Lineage, find_followed_release
 from coreeval.graph.setup import set_up
 from coreeval.releases.release import hash_file, read_release
+from coreeval.releases.sample_tables import load_originals
 from coreeval.releases.verify import verify
 from coreeval.tools.workspace import Workspace
 from tests.releases.kit import NOW, Made, make_run
+from tests.releases.people import rewrite
 from tests.releases.test_hostile_release import signed
 
 Rows = list[dict[str, Any]]
@@ -81,6 +84,39 @@ def test_a_table_that_contradicts_the_others_is_named(
     found = verify(release).problems
     assert [(one.kind, one.file) for one in found[:1]] == [("contents", name)]
     assert message in found[0].message
+
+
+IDENTIFIERS: tuple[tuple[Change, str], ...] = (
+    (lambda rows: rows.append(rows[0]), "has two rows"),
+    (lambda rows: rows.pop(), "is missing"),
+    (lambda rows: rows[0].update(id="emotion/test/99"), "does not contain this original of"),
+    (lambda rows: rows[0].update(sha256="0" * 64), "does not contain this original of"),
+    (lambda rows: rows[0].update(sha256="{"), "sha256"),
+)
+
+
+@pytest.mark.parametrize(("change", "message"), IDENTIFIERS)
+def test_identifiers_in_place_of_originals_are_compared_too(
+    release: Path, change: Change, message: str
+) -> None:
+    name = rewrite_table(release, "original", change)
+    [found] = verify(release).problems
+    assert (found.kind, found.file) == ("contents", name)
+    assert message in found.message
+
+
+@pytest.mark.parametrize("redistribute", [True, False])
+def test_a_release_without_the_originals_that_the_policy_leaves_out_is_whole(
+    tmp_path: Path, redistribute: bool
+) -> None:
+    made = make_run(tmp_path, dataset={"licence": {"name": "own", "redistribute": redistribute}})
+    for number in (0, 4):
+        asyncio.run(rewrite(made, number, semantic_status="policy", semantic=None))
+    first = made.release("1")
+    assert first.manifest.arms["original"] == 4
+    assert verify(first.path).problems == ()
+    assert len(load_originals(first.path, made.benchmark)) == 4
+    assert made.release("2").manifest.parent is not None
 
 
 STATED: tuple[tuple[str, object, str], ...] = (

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
@@ -30,10 +30,12 @@ from coreeval.releases.sample_tables import load_originals
 from coreeval.releases.verify import verify
 from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.runs.quality import Findings, TargetFindings
-from coreeval.schema import Outcome
+from coreeval.schema import Evidence, Outcome, ReplacedFact, Triple
 from coreeval.tools import files
 from coreeval.tools.files import read_parquet
-from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
+from coreeval.tools.stores.run_events import NewsSearch
+from coreeval.tools.stores.run_store import RunStore
+from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run, news
 from tests.releases.people import rewrite
 
 ID = "emotion/test/{}"
@@ -247,6 +249,69 @@ def test_the_takedown_list_takes_samples_out(made: Made, entry: str, gone: set[i
     assert release.manifest.takedown.withheld == len(gone)
     assert release.manifest.quality.acceptance.estimate == len(left) / len(LABELS)
     assert all(rows[ID.format(n)].outcome == "accepted" for n in gone)
+
+
+OLD = Triple(head="old", relation="was", tail="there")
+NAMED, MET = {"text": "Bo Li is not in the original"}, OLD.model_copy(update={"tail": "Bo Li"})
+
+
+def of_fact(before: Triple, after: Triple) -> dict[str, object]:
+    """Return a change of the third sample to one with this fact."""
+    fact = ReplacedFact(sample_id=ID.format(3), field="text", before=before, after=after,
+                        evidence_id=f"{1:016x}", quote="Monday")  # fmt: skip
+    return {"facts": (fact,)}
+
+
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [
+        (3, {"semantic": NAMED}),
+        (5, {"semantic": NAMED}),
+        (4, {"semantic": NAMED, "semantic_status": "reworded"}),
+        (3, {"updated": NAMED}),
+        (3, of_fact(MET, OLD)),
+        (3, of_fact(OLD, MET)),
+    ],
+)
+@pytest.mark.parametrize("snippets", [True, False])
+def test_a_listed_person_is_in_no_new_text_or_fact(
+    tmp_path: Path, number: int, changes: dict[str, object], snippets: bool
+) -> None:
+    made = make_run(tmp_path, run={"on_reject": "semantic"})
+    asyncio.run(rewrite(made, number - 1, **changes))
+    before = made.release("1", snippets=snippets)
+    assert "Bo Li" in told(before)
+    listed = made.folder / "takedown.txt"
+    listed.write_text("BO LI\n")
+    release = made.release("2", snippets=snippets, takedown=listed)
+    assert "Bo Li" not in told(release)
+    rows = {row.id: row for row in release.samples()}
+    assert [key for key, row in rows.items() if row.withheld] == [ID.format(number)]
+    assert release.manifest.takedown.withheld == 1
+    assert rows[ID.format(number)].semantic_sha256 is None
+    assert verify(release.path).ok
+
+
+def test_what_the_original_itself_names_is_not_withheld(made: Made) -> None:
+    listed = made.folder / "takedown.txt"
+    listed.write_text("tweet number\n")
+    asyncio.run(rewrite(made, 2, semantic={"text": "tweet number 2, reworded"}))
+    assert made.release(takedown=listed).manifest.takedown.withheld == 0
+
+
+def test_a_quotation_of_an_article_that_has_a_listed_name_is_withheld(tmp_path: Path) -> None:
+    def article(number: int) -> Evidence:
+        return news(number).model_copy(update={"depth": "article"})
+
+    made = make_run(tmp_path, evidence=article)
+    with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
+        passages = {f"{1:016x}": "Bo Li was there on Monday."}
+        shown = NewsSearch(asked=(), events=(), passages=passages)
+        asyncio.run(store.events.add(ID.format(3), shown))
+    assert "Bo Li" in told(made.release("1"))
+    listed = made.folder / "takedown.txt"
+    listed.write_text("Bo Li\n")
+    assert "Bo Li" not in told(made.release("2", takedown=listed))
 
 
 def test_a_list_that_the_parent_respected_is_not_forgotten(made: Made) -> None:

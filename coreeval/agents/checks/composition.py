@@ -174,9 +174,8 @@ def check_harm(case: CheckContext) -> Iterator[Defect]:
 def check_takedown(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each person on the takedown list that the original does not name."""
     for name, old, new in case.written_pairs():
-        for listed in case.restraint.takedown.names_in(new):
-            if listed not in set(case.restraint.takedown.names_in(old)):
-                yield _harm_defect("takedown", f"{name} names {listed!r}, who may not be named")
+        for listed in case.restraint.takedown.find_new_names([old], [new]):
+            yield _harm_defect("takedown", f"{name} names {listed!r}, who may not be named")
 
 
 def _find_new_people(case: CheckContext, text: str) -> set[str]:

@@ -11,6 +11,7 @@ from coreeval.agents.checks.composition import check_fields
 from coreeval.agents.defects import form_defect
 from coreeval.agents.edits import find_fixed_locks, find_kept_spans, keeps_lock, may_lock
 from coreeval.agents.kinds import item_kind
+from coreeval.agents.safety import EMPTY_TAKEDOWN, Takedown
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
 from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
 from coreeval.agents.text.words import (
@@ -121,11 +122,22 @@ _EDGE_SIGNS = ".,;:\"'()"
 
 
 def check_rewrite(
-    task: Task, sample: Sample, extraction: Extraction, rewrite: Rewrite
+    task: Task,
+    sample: Sample,
+    extraction: Extraction,
+    rewrite: Rewrite,
+    takedown: Takedown = EMPTY_TAKEDOWN,
 ) -> tuple[SemanticStatus, list[Defect]]:
     """Return whether a text was reworded, and the defects that prevent this.
 
     A rewording with defects is `unchanged` and excluded from the semantic arm.
+
+    Args:
+        task: The task of the sample.
+        sample: The sample with the original text.
+        extraction: The entities and locks of the original.
+        rewrite: The rewriter's answer.
+        takedown: Persons whom the rewording may name only if the original does.
     """
     if not rewrite.reworded:
         return "unchanged", []
@@ -141,6 +153,8 @@ def check_rewrite(
         for name in names
         for defect in check(task, extraction, name, sample.fields[name], rewrite.fields[name])
     ]
+    for listed in takedown.find_new_names(sample.fields.values(), rewrite.fields.values()):
+        found.append(form_defect("takedown", f"the text names {listed!r}, who may not be named"))
     return ("unchanged" if found else "reworded"), found
 
 

@@ -278,10 +278,18 @@ def check_persons(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_takedown(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for each person on the takedown list (pilot §4.8)."""
+    """Yield a defect for each person on the takedown list (pilot §4.8).
+
+    Provenance publishes the triples, which may name only listed persons whom the original names.
+    """
+    listed = case.restraint.takedown
     told = [part for one in case.plan.statements for part in (one.text, one.translation)]
-    for name in case.restraint.takedown.names_in(" | ".join(told)):
+    for name in listed.names_in(" | ".join(told)):
         yield _person_defect("takedown", f"{name!r} may not be named")
+    ends = [end for change in case.plan.replacements for end in (change.before, change.after)]
+    parts = [part for end in ends if end for part in (end.head, end.relation, end.tail)]
+    for name in listed.find_new_names(case.sample.fields.values(), parts):
+        yield plan_fact_defect("takedown", f"{name!r} may not be named in a triple")
 
 
 def _person_defect(check: str, message: str) -> Defect:

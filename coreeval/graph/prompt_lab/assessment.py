@@ -148,7 +148,9 @@ def _assess_plan(case: _AnswerCase, answer: Plan) -> Assessment:
 
 def _assess_rewrite(case: _AnswerCase, answer: Rewrite) -> Assessment:
     one = case.situation
-    status, defects = checks.check_rewrite(one.task, one.sample, one.given["extraction"], answer)
+    status, defects = checks.check_rewrite(
+        one.task, one.sample, one.given["extraction"], answer, case.setup.rules.takedown
+    )
     return Assessment(
         findings=_list_findings(defects), verdict=f"{status}: {answer.reason}".rstrip(": ")
     )

@@ -4,6 +4,7 @@ import pytest
 
 from coreeval.agents.checks import check_rewrite, clean_extraction
 from coreeval.agents.edits import explain_no_rewording
+from coreeval.agents.safety import build_takedown
 from coreeval.agents.text.words import MOST_SPANS
 from coreeval.schema import (
     Entity,
@@ -227,6 +228,26 @@ def test_a_rewriter_may_decline() -> None:
 )
 def test_what_is_lost_or_gained_is_a_defect(new: str, found: list[str]) -> None:
     assert check(new) == ("unchanged", found)
+
+
+@pytest.mark.parametrize(
+    ("old", "found"), [("so proud of JQE tonight", ["takedown"]), ("proud of Jane Q. Doe", [])]
+)
+def test_a_rewording_names_a_listed_person_only_if_the_original_does(
+    old: str, found: list[str]
+) -> None:
+    """The extractor knows who is meant; the other checks allow the full name."""
+    entity = Entity(
+        span="JQE" if found else "Jane Q. Doe", field="text", kind="named", type="person",
+        query_name="Jane Q. Doe",
+    )  # fmt: skip
+    rewrite = Rewrite(reworded=True, fields={"text": "Jane Q. Doe made me feel delighted"})
+    listed = build_takedown(["Jane Q. Doe"])
+    status, defects = check_rewrite(
+        TWEETS, sample(old), Extraction(entities=(entity,)), rewrite, listed
+    )
+    assert [defect.check for defect in defects] == found
+    assert status == ("unchanged" if found else "reworded")
 
 
 def test_one_changed_sentence_of_a_pair_is_not_enough_if_the_other_is_copied() -> None:

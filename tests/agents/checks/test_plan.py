@@ -3,7 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from coreeval.agents.checks import check_plan
+from coreeval.agents.checks.context import UNRESTRAINED, Restraint
 from coreeval.agents.roles import PlanWithText
+from coreeval.agents.safety import build_takedown
 from coreeval.schema import (
     Composition,
     Defect,
@@ -36,6 +38,7 @@ def check(
     extraction: Extraction | None = None,
     delete: tuple[Deletion, ...] = (),
     persons: tuple[Person, ...] = (),
+    restraint: Restraint = UNRESTRAINED,
 ) -> list[Defect]:
     plan = Plan(
         decision="use",
@@ -45,7 +48,8 @@ def check(
         persons=persons,
     )
     offered = (news(TITLE),) if evidence is None else evidence
-    return check_plan(TWEETS, ORIGINAL, extraction or Extraction(), plan, offered, WINDOW)
+    found = extraction or Extraction()
+    return check_plan(TWEETS, ORIGINAL, found, plan, offered, WINDOW, restraint=restraint)
 
 
 def names(defects: list[Defect]) -> list[str]:
@@ -54,6 +58,14 @@ def names(defects: list[Defect]) -> list[str]:
 
 def test_a_supported_plan_passes() -> None:
     assert check() == []
+
+
+def test_a_triple_names_a_listed_person_only_if_the_original_does() -> None:
+    changes = (replacement(("Ford", "cut", "jobs of Chuck Ford"), ("Chevron", "cuts", "800 jobs")),)
+    own = Restraint(takedown=build_takedown(["Ford", "Hillary"]))
+    assert check(changes=changes, restraint=own) == []
+    [defect] = check(changes=changes, restraint=Restraint(takedown=build_takedown(["Chuck Ford"])))
+    assert (defect.check, defect.route) == ("takedown", "replace")
 
 
 @pytest.mark.parametrize("decision", ["none_fits", "unsafe"])
