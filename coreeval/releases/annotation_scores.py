@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunError, UsageError
 from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
 from coreeval.evaluation.annotation.rating_scores import score_ratings
@@ -101,7 +102,8 @@ def _write(path: Path, found: Annotation) -> None:
 def _read_study(path: Path) -> str | None:
     """Return the study of a result file; None if the file cannot be read."""
     try:
-        return Annotation.model_validate_json(path.read_bytes()).study
+        content = read_bytes(path, most_bytes=MOST_DATA_BYTES)
+        return Annotation.model_validate_json(content).study
     except (OSError, ValidationError):
         return None
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from coreeval.agents.kinds import item_kind
 from coreeval.config import ModelsConfig
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
 from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
 from coreeval.evaluation.annotation.rating_scores import score_part
@@ -144,7 +145,8 @@ def read_ratings(files: RunFiles, run: Manifest) -> Annotation | None:
         ReleaseError: the file is damaged, or belongs to another run.
     """
     try:
-        found = Annotation.model_validate_json(files.annotation.read_bytes())
+        content = read_bytes(files.annotation, most_bytes=MOST_DATA_BYTES)
+        found = Annotation.model_validate_json(content)
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:

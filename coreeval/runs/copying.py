@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from coreeval.agents.safety import fold_name, load_active_takedown
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunStateError
 from coreeval.runs.manifest import read_manifest
 from coreeval.tools.files import write_text
@@ -105,4 +106,5 @@ def _read_state(place: Path) -> tuple[bytes, str]:
     files = RunFiles(place)
     refuse_unfinished_takedown(files)
     listed = Workspace(Path(read_manifest(files.manifest).workspace)).takedown
-    return files.manifest.read_bytes(), load_active_takedown(None, listed).fingerprint
+    content = read_bytes(files.manifest, most_bytes=MOST_DATA_BYTES)
+    return content, load_active_takedown(None, listed).fingerprint

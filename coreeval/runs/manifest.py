@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, Field, ValidationError
 
 from coreeval.config import ModelsConfig
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunStateError
 from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
@@ -262,7 +263,7 @@ def read_original_manifest(path: Path) -> Manifest:
         RunStateError: the manifest is missing or damaged.
     """
     try:
-        return Manifest.model_validate(parse_json(path.read_bytes()))
+        return Manifest.model_validate(parse_json(read_bytes(path, most_bytes=MOST_DATA_BYTES)))
     except PermissionError as error:
         raise RunStateError(
             f"cannot read the manifest: {error.strerror}",

@@ -27,7 +27,13 @@ from coreeval.tools.stores.heartbeat import (
     open_readonly,
 )
 from coreeval.tools.stores.places import has_store
-from coreeval.tools.workspace import RunFiles, Workspace, find_workspace, name_payer
+from coreeval.tools.workspace import (
+    MOST_FILE_BYTES,
+    RunFiles,
+    Workspace,
+    find_workspace,
+    name_payer,
+)
 
 Json = Mapping[str, Any]
 ENDS = tuple(name for name in OUTCOMES if name != "pending")
@@ -178,7 +184,7 @@ def read_comparability(run: Path) -> Json | None:
     None if there is no report, it is damaged, or it was written before that was measured.
     """
     try:
-        report = json.loads(RunFiles(run).report_json.read_bytes())
+        report = _load_json(RunFiles(run).report_json)
         found = report["comparability"]
         sentences = [str(each) for each in found["sentences"]]
         return {
@@ -188,6 +194,18 @@ def read_comparability(run: Path) -> Json | None:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _load_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
+    """Return the content of a file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not JSON, or is too large.
+    """
+    if path.stat().st_size > MOST_FILE_BYTES:
+        raise ValueError("it is too large")
+    return json.loads(path.read_bytes())
 
 
 def read_status(run: Path, *, now: Clock = utc_now) -> RunStatus:
@@ -286,7 +304,7 @@ def _store(run: Path) -> AbstractContextManager[StoreReader]:
 def _read_manifest(path: Path) -> Json:
     """Read the needed part of a manifest; if it is invalid, read all of it to report why."""
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = _load_json(path)
         if not list(_defects(manifest)):
             return dict(manifest)
     except (OSError, ValueError, RecursionError):

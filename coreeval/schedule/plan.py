@@ -27,6 +27,7 @@ from coreeval.config.schedule import (
     ScheduleConfig,
     format_version,
 )
+from coreeval.config.user_files import read_text
 from coreeval.errors import (
     ConfigError,
     CoreEvalError,
@@ -158,7 +159,7 @@ class ScheduleFile:
         if kind := special_kind(self.path.resolve()):
             raise self._unreadable(f"it is {kind}")
         try:
-            return ScheduleState.model_validate_json(self.path.read_text(encoding="utf-8"))
+            return ScheduleState.model_validate_json(read_text(self.path))
         except FileNotFoundError:
             return ScheduleState(name=self.name)
         except OSError as error:

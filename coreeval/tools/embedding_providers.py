@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from coreeval.config.user_files import read_bytes
 from coreeval.errors import ConfigError, ModelUnusable
 from coreeval.tools.endpoints import embedding_address
 from coreeval.tools.env_file import hide_secrets
@@ -130,7 +131,7 @@ def _refuse_own_code(name: str) -> None:
     if not path.is_file():
         return
     try:
-        kinds = [str(one["type"]) for one in json.loads(path.read_bytes())]
+        kinds = [str(one["type"]) for one in json.loads(read_bytes(path))]
     except (ValueError, OSError, TypeError, LookupError, RecursionError) as error:
         raise ConfigError(
             f"{name} cannot be opened: modules.json: {error}",

@@ -6,6 +6,7 @@ filelock and pyarrow are imported only if needed: `status` checks a lock without
 import errno
 import itertools
 import json
+import math
 import os
 import secrets
 import shutil
@@ -328,9 +329,33 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
         OSError: the file cannot be read.
         ValueError: the file is not a Parquet file, or is damaged.
     """
+    for part in read_parquet_parts(path):
+        yield from part.to_pylist()
+
+
+def read_parquet_parts(path: Path, most_bytes: float = math.inf) -> Iterator[Any]:
+    """Stream the rows of a file as record batches of at most `MOST_ROW_BYTES` of values.
+
+    A few kilobytes can encode terabytes: the same long text in each row.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not a Parquet file, is damaged, a row has more than
+            `MOST_ROW_BYTES` of values, or all rows together have more than `most_bytes`.
+    """
+    total = 0
     with open_parquet_bounded(path) as file:
         for batch in read_batches(file, ROW_GROUP):
-            yield from _decode_rows(batch)
+            sizes = measure_rows(batch)
+            total += sum(sizes)
+            if total > most_bytes:
+                raise ValueError(f"its rows have more than {most_bytes:,} bytes of values")
+            if max(sizes, default=0) > MOST_ROW_BYTES:
+                raise ValueError(f"a row has more than {MOST_ROW_BYTES >> 20} MiB of values")
+            if sum(sizes) <= MOST_ROW_BYTES:
+                yield batch
+            else:
+                yield from (batch.slice(row, 1) for row in range(batch.num_rows))
 
 
 class ParquetSize(NamedTuple):
@@ -351,10 +376,10 @@ def measure_parquet(path: Path) -> ParquetSize:
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(path)
-    with open_parquet_bounded(path) as file:
-        parts = (part for each in read_batches(file, ROW_GROUP) for part in _slice_batch(each))
-        size = sum(part.cast(schema).nbytes for part in parts)
-        return ParquetSize(schema, file.metadata.num_rows, size)
+    rows = size = 0
+    for part in read_parquet_parts(path):
+        rows, size = rows + part.num_rows, size + part.cast(schema).nbytes
+    return ParquetSize(schema, rows, size)
 
 
 MOST_ROW_BYTES: Final = 64 << 20
@@ -494,32 +519,6 @@ def _is_text(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
 
     kinds = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
     return any(getattr(pa.types, f"is_{each}")(kind) for each in kinds)
-
-
-def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow has no types
-    """Yield the rows of a batch, a few at a time if their texts are long.
-
-    Raises:
-        ValueError: a row has more than `MOST_ROW_BYTES` of values.
-    """
-    for part in _slice_batch(batch):
-        yield from part.to_pylist()
-
-
-def _slice_batch(batch: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
-    """Yield a batch, or each of its rows if all together have more than `MOST_ROW_BYTES`.
-
-    Raises:
-        ValueError: a row alone has more.
-    """
-    sizes = measure_rows(batch)
-    if max(sizes, default=0) > MOST_ROW_BYTES:
-        raise ValueError(f"a row has more than {MOST_ROW_BYTES >> 20} MiB of values")
-    if sum(sizes) <= MOST_ROW_BYTES:
-        yield batch
-        return
-    for row in range(batch.num_rows):
-        yield batch.slice(row, 1)
 
 
 def measure_rows(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no types

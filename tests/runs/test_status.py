@@ -1,16 +1,22 @@
 """What is read of a run while it goes on: the words of the schema, light, from old files too."""
 
+import json
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from typing import get_args
 
+import pytest
+
 from coreeval.config import ROLES as CONFIGURED
 from coreeval.config import ModelsConfig
+from coreeval.errors import ReleaseError, RunStateError
+from coreeval.releases import create
+from coreeval.runs import manifest as manifests
 from coreeval.runs import status as looking
 from coreeval.runs.manifest import Status, read_manifest
-from coreeval.runs.status import read_bad_lines, read_failures, read_status
+from coreeval.runs.status import read_bad_lines, read_comparability, read_failures, read_status
 from coreeval.schema import Outcome
 from tests.releases.kit import Made
 
@@ -32,6 +38,26 @@ def test_looking_imports_nothing_heavy(people: Made) -> None:
     command = [sys.executable, "-c", program, str(people.files.root)]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_files_of_a_run_that_are_too_large_are_not_read(
+    people: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run from somebody else may have files of terabytes in a few kilobytes."""
+    monkeypatch.setattr(looking, "MOST_FILE_BYTES", most := 1 << 20)
+    for module in (manifests, create):
+        monkeypatch.setattr(module, "MOST_DATA_BYTES", most)
+    files = people.files
+    manifest = read_manifest(files.manifest)
+    report = {"comparability": {"verdict": "comparable", "sentences": []}}
+    files.report_json.write_text(json.dumps(report) + " " * most)
+    assert read_comparability(files.root) is None
+    files.annotation.write_text("{}" + " " * most)
+    with pytest.raises(ReleaseError, match="OSError"):
+        create.read_ratings(files, manifest)
+    files.manifest.write_text(files.manifest.read_text() + " " * most)
+    with pytest.raises(RunStateError, match="it is larger than"):
+        read_status(files.root)
 
 
 def test_as_many_troubles_as_are_wanted(people: Made) -> None:

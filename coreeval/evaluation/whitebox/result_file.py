@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, Generic, TypeVar
 
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt, RunLocked
 from coreeval.schema import Value
 from coreeval.tools.files import hold_lock
@@ -49,11 +50,12 @@ class ResultFile(Generic[Key, Result]):
         Raises:
             RunCorrupt: a line is damaged, the file belongs to another study, or it is a link or
                 pipe.
+            OSError: the file cannot be read, or is too large.
         """
         refuse_special_file(self.path)
         if not self.path.exists():
             return {}
-        first, *lines = self.path.read_bytes().split(b"\n")
+        first, *lines = read_bytes(self.path, most_bytes=MOST_DATA_BYTES).split(b"\n")
         if lines or not self._write_header().startswith(first):
             self._check_header(first)
         found = dict[Key, Result]()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from coreeval.config.plugins import SPELLING, PluginUse, parse_plugin
+from coreeval.config.user_files import MOST_DATA_BYTES, read_text
 from coreeval.errors import RunStateError, UsageError
 from coreeval.releases.exports.harness_tasks import write_inspect, write_lm_eval
 from coreeval.releases.exports.material import Material, open_material
@@ -40,7 +41,8 @@ def write_hf(material: Material, out: Path) -> dict[str, int]:
         copy = out / file.relative_to(material.folder)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
-    write_text(out / CARD_FILE, add_dataset_info(card.read_text("utf-8"), out, material.split))
+    text = read_text(card, most_bytes=MOST_DATA_BYTES)
+    write_text(out / CARD_FILE, add_dataset_info(text, out, material.split))
     info = iter_dataset_info(out, material.split)
     return {one["config_name"]: one["splits"][0]["num_examples"] for one in info}
 

@@ -29,7 +29,7 @@ from coreeval.releases.takedown.calls import (
     open_database,
 )
 from coreeval.releases.takedown.workbooks import blank_workbook
-from coreeval.tools.files import read_parquet, replacing
+from coreeval.tools.files import read_parquet_parts, replacing
 from coreeval.tools.text import find_separator
 from coreeval.tools.workspace import has_asked_answers
 
@@ -44,8 +44,8 @@ _PIECE = 1 << 20
 """Characters of a line read at a time."""
 _TAIL = 256
 """Characters before a piece that are searched with it, because a name may span two pieces."""
-_MOST_UNPACKED = 4 << 30
-"""The most characters of a packed file that are searched (own choice)."""
+MOST_UNPACKED = 4 << 30
+"""The most characters or bytes of a packed file that are searched (own choice)."""
 _MOST_LINE = 16 << 20
 """The most characters of a line that is changed (own choice)."""
 _MOST_WHOLE = 128 << 20
@@ -219,8 +219,8 @@ def _count_lines(lines: IO[str], finder: NameFinder) -> int:
     count, before, length = 0, "", 0
     while part := lines.readline(_PIECE):
         length += len(part)
-        if length > _MOST_UNPACKED:
-            raise ValueError(f"it has more than {_MOST_UNPACKED:,} characters")
+        if length > MOST_UNPACKED:
+            raise ValueError(f"it has more than {MOST_UNPACKED:,} characters")
         whole = before + part
         named = finder.finds(whole)
         count += named
@@ -305,7 +305,8 @@ def _is_open(cell: re.Match[str]) -> bool:
 
 
 def _count_parquet(path: Path, finder: NameFinder) -> int:
-    return sum(finder.finds_in(row) for row in read_parquet(path))
+    parts = read_parquet_parts(path, MOST_UNPACKED)
+    return sum(finder.finds_in(row) for part in parts for row in part.to_pylist())
 
 
 def _count_database(path: Path, finder: NameFinder) -> int:
@@ -326,8 +327,8 @@ def _quote_name(table: str) -> str:
 
 def _count_zip(path: Path, finder: NameFinder) -> int:
     with ZipFile(path) as packed:
-        if sum(member.file_size for member in packed.infolist()) > _MOST_UNPACKED:
-            raise ValueError(f"it unpacks to more than {_MOST_UNPACKED:,} bytes")
+        if sum(member.file_size for member in packed.infolist()) > MOST_UNPACKED:
+            raise ValueError(f"it unpacks to more than {MOST_UNPACKED:,} bytes")
         count = sum(map(finder.finds, packed.namelist()))
         for name in packed.namelist():
             with packed.open(name) as member:
@@ -414,8 +415,8 @@ def _lines(path: Path) -> Iterator[str]:
             length += len(line)
             if len(line) == _MOST_LINE:
                 raise ValueError(f"a line has {_MOST_LINE:,} characters or more")
-            if length > _MOST_UNPACKED:
-                raise ValueError(f"it has more than {_MOST_UNPACKED:,} characters")
+            if length > MOST_UNPACKED:
+                raise ValueError(f"it has more than {MOST_UNPACKED:,} characters")
             yield line
 
 

@@ -1,6 +1,7 @@
 """Erases articles of a news store that name a person in their text or address."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -14,8 +15,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from coreeval.agents.name_finder import STROKED, NameFinder
 from coreeval.errors import KnowledgeError, RunLocked
 from coreeval.releases.takedown.calls import TextMatches, open_database, sqlite_errors, transaction
-from coreeval.releases.takedown.documents import erase_in_document
-from coreeval.tools.files import hold_lock, replacing
+from coreeval.releases.takedown.documents import MALFORMED, MOST_UNPACKED, erase_in_document
+from coreeval.tools.files import hold_lock, read_parquet_parts, replacing
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.store_catalog import (
     StoreLayout,
@@ -45,7 +46,7 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
         RunLocked: a sync is using the store.
         RunError: the store's list cannot be used or is damaged.
         KnowledgeError: the store contains a link, its list names other files, or its lock is a
-            file of the user's.
+            file of the user's, or a data file is damaged.
     """
     refuse_special_files(root)
     if dry:
@@ -88,21 +89,49 @@ def _erase_rows(
 
     The new name marks the parts derived from the file as out of date.
     """
-    table = pq.read_table(root / path)
-    named = np.fromiter(_matching_rows(table, finder), np.int64)
-    if not len(named) or dry:
+    file = root / path
+    named, owners, total = list[int](), list[int](), 0
+    try:
+        for rows, found in _read_pieces(file, finder):
+            named += [total + at for at in found]
+            total += len(rows)
+            if "file" in rows.column_names:
+                owners += rows["file"].take(pa.array(found, pa.int64())).to_pylist()
+    except (OSError, *MALFORMED) as error:
+        raise KnowledgeError(
+            f"a data file of the news store, {path}, is damaged: {error}",
+            where=str(file),
+            hint="delete the store and download its news again",
+        ) from None
+    if not named or dry:
         return len(named)
-    left = table.take(pa.array(np.setdiff1d(np.arange(len(table)), named)))
-    new = f"{path.rpartition('-')[0]}-{sha256(f'{path} {named.tolist()}'.encode()).hexdigest()[:8]}"
-    if len(left):
-        with replacing(root / f"{new}.parquet") as draft:
-            pq.write_table(left, draft, compression="zstd", compression_level=COMPRESSION_LEVEL)
+    new = f"{path.rpartition('-')[0]}-{sha256(f'{path} {named}'.encode()).hexdigest()[:8]}.parquet"
+    if left := total - len(named):
+        _write_others(file, root / new, finder)
     with transaction(database):
-        _rewrite_list(database, path, f"{new}.parquet", len(left))
-        if "file" in table.column_names:
-            _count_out(database, table["file"].take(pa.array(named)).to_numpy())
-    (root / path).unlink()
+        _rewrite_list(database, path, new, left)
+        _count_out(database, owners)
+    file.unlink()
     return len(named)
+
+
+def _read_pieces(file: Path, finder: NameFinder) -> Iterator[tuple[Any, list[int]]]:
+    """Yield some rows of a file at a time, and which of them name a person."""
+    schema = pq.read_schema(file)
+    for part in read_parquet_parts(file, MOST_UNPACKED):
+        rows = pa.Table.from_batches([part]).cast(schema)
+        yield rows, list(_matching_rows(rows, finder))
+
+
+def _write_others(file: Path, new: Path, finder: NameFinder) -> None:
+    """Write the rows of a file that name nobody to another file."""
+    packing = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL}
+    with (
+        replacing(new) as draft,
+        pq.ParquetWriter(draft, pq.read_schema(file), **packing) as writer,
+    ):
+        for rows, found in _read_pieces(file, finder):
+            writer.write_table(rows.take(pa.array(np.setdiff1d(np.arange(len(rows)), found))))
 
 
 def _rewrite_list(database: StoreDatabase, old: str, new: str, rows: int) -> None:
@@ -115,10 +144,9 @@ def _rewrite_list(database: StoreDatabase, old: str, new: str, rows: int) -> Non
         database.execute("DELETE FROM holds WHERE segment = ?", (old,))
 
 
-def _count_out(database: StoreDatabase, files: Any) -> None:  # noqa: ANN401 - numpy's
+def _count_out(database: StoreDatabase, files: Sequence[int]) -> None:
     """Record the erased rows as bad rows, so that the counts of each file still add up."""
-    numbers, counts = np.unique(files, return_counts=True)
-    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+    for number, count in Counter(files).items():
         where = "FROM files WHERE id = ?"
         for row in database.execute(f"SELECT bad {where}", (number,)).fetchall():
             bad = json.loads(row["bad"])

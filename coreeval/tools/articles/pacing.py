@@ -15,6 +15,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
+from coreeval.config.user_files import read_bytes
 from coreeval.errors import KnowledgeError
 from coreeval.schema import Value
 from coreeval.tools.articles.article_text import WhyNoText
@@ -127,7 +128,7 @@ class HostPaces:
         if special_kind(file):  # the workspace may come from elsewhere
             return HostRecord()
         try:
-            record = HostRecord.model_validate_json(file.read_bytes())
+            record = HostRecord.model_validate_json(read_bytes(file))
         except (FileNotFoundError, ValueError):
             return HostRecord()
         now = self.clock()

@@ -16,6 +16,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Engine, bindparam, delete, func, select, text, update
 
 from coreeval.tools.chunks import chunks
+from coreeval.tools.files import decompress_within
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_records import (
     LIVE,
@@ -101,7 +102,7 @@ class CallBatches:
             plain_limit=bool(row["plain_limit"]),
             tries=row["tries"].splitlines(),
             reservation=Reservation(id=row["reservation"], usd=row["most_usd"]) if known else None,
-            answer=row["answer"] and zlib.decompress(row["answer"]),
+            answer=row["answer"] and decompress_within(row["answer"]),
             usd=row["usd"],
         )
 

@@ -24,6 +24,7 @@ from coreeval.releases.takedown.calls import TextMatches
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.runs import erase_rows, find_matches
 from coreeval.tools.clock import utc_now
+from coreeval.tools.files import write_parquet
 from coreeval.tools.stores.run_store import RunStore
 
 NAME = "Jane Q. Example"
@@ -259,12 +260,13 @@ def test_a_long_line_of_a_packed_file_is_told_within_bounds(tmp_path: Path) -> N
 def test_a_file_that_unpacks_to_too_much_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "_MOST_UNPACKED", 1000)
+    monkeypatch.setattr(documents, "MOST_UNPACKED", 1000)
     lines, packed = tmp_path / "a.jsonl.gz", tmp_path / "a.zip"
     lines.write_bytes(gzip.compress(b"{}\n" * 1000))
     with ZipFile(packed, "w", ZIP_DEFLATED) as file:
         file.writestr("a", "{}\n" * 1000)
-    for path in (lines, packed):
+    write_parquet(table := tmp_path / "a.parquet", {"text": "string"}, [{"text": "{}"}] * 1000)
+    for path in (lines, packed, table):
         (found,) = forget(path)
         assert (found.kind, "1,000" in found.to_do) == ("file that cannot be read", True)
 

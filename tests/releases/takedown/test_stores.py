@@ -16,6 +16,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from openpyxl import Workbook
 
@@ -26,7 +28,7 @@ from coreeval.errors import KnowledgeError, RunCorrupt, RunStateError, UsageErro
 from coreeval.graph.cassettes.record import record as record_cassette
 from coreeval.releases.annotation_sheets import export_sheets
 from coreeval.releases.exports.export import export
-from coreeval.releases.takedown import erasure
+from coreeval.releases.takedown import erasure, news_store
 from coreeval.releases.takedown.calls import TextMatches, erase_cache_entries, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.erasure import Erasure, erase_scores, find_places
@@ -42,6 +44,7 @@ from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.cli.kit import DEMO
 from tests.releases.kit import make_run
+from tests.tools.gdelt.index.part_samples import add_rows, row
 from tests.tools.gdelt.sync.test_facts import fact_line
 from tests.tools.stores.test_call_batches import question
 from tests.viewer.kit import write_bundle_of
@@ -218,6 +221,37 @@ def test_news_that_writes_strokes_or_leaves_them_out(tmp_path: Path, name: str) 
     (done,) = erase_news(store, NameFinder([name]), dry=False)
     assert done.count == 2
     assert [titles(store, place) for place in ("Ghana", "Peru", "Kenya")] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("damage", ["other columns", "other types", "one long text", "missing"])
+def test_a_damaged_file_of_a_news_store_is_reported(
+    tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The places after the store are searched all the same."""
+    monkeypatch.setattr(news_store, "MOST_UNPACKED", 100 << 20)
+    folder = tmp_path / ".coreeval"
+    store, sheet = folder / "gdelt" / "store", folder / "z.csv"
+    store.mkdir(parents=True)
+    add_rows(store, row("https://a.example/x", title="Taco Bell opens"))
+    compact(store)
+    sheet.write_text("id,text\n1,Taco Bell was here\n")
+    (file,) = store.glob("segments/*/*.parquet")
+    table, rows = pq.read_table(file), 1000
+    if damage == "other columns":
+        pq.write_table(pa.table({"title": ["Taco Bell", "x"]}), file)
+    elif damage == "other types":
+        other = table.set_column(3, "crawled_at", [["soon"]])
+        pq.write_table(pa.concat_tables([other, other.set_column(1, "title", [["x"]])]), file)
+    elif damage == "one long text":  # 200 MB in a few kB
+        many = table.take(pa.array([0] * rows)).set_column(1, "title", [["x" * 200_000] * rows])
+        pq.write_table(many, file, compression="zstd", dictionary_pagesize_limit=1 << 30)
+    else:
+        file.unlink()
+    workspace = Workspace(folder)
+    found = Erasure(workspace, [], FINDER, workspace.takedown, lambda _: None).erase_all()
+    (told,) = (each for each in found if each.kind == "file that cannot be read")
+    assert (told.path, "data file of the news store" in told.to_do) == (store, True)
+    assert "Taco Bell" not in sheet.read_text()
 
 
 def titles(store: Path, name: str) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from coreeval.config.user_files import read_bytes
 from coreeval.errors import KnowledgeError
 from coreeval.schema import NoEvidence, Value, Window
 from coreeval.tools.gdelt.doc.queries import (
@@ -164,7 +165,7 @@ class RequestThrottle:
     def _read(self) -> ThrottleRecord:
         """Read the file; discard times too far ahead, written before the clock was set back."""
         try:
-            record = ThrottleRecord.model_validate_json(self.file.read_bytes())
+            record = ThrottleRecord.model_validate_json(read_bytes(self.file))
         except (FileNotFoundError, ValueError):
             return ThrottleRecord()
         now = self.clock()

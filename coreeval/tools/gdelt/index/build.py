@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from coreeval.errors import KnowledgeError, RunError
 from coreeval.tools.files import flush, flush_tree
 from coreeval.tools.gdelt.index.news_index import is_whole, read_pages
 from coreeval.tools.gdelt.index.pages import add_functions, make_keys, make_pages
@@ -36,6 +37,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
 from coreeval.tools.gdelt.index.stories import make_items, make_stories
 from coreeval.tools.gdelt.own_files import WORK, find_part_folders, remove_part
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
+from coreeval.tools.stores.heartbeat import OPENING
 
 SIZES = (100_000, 10_000, 1_000, 100, 10, 1)
 """The lengths of spans in days, aligned to the calendar, so that a new day only moves the last
@@ -128,9 +130,11 @@ def compact(store: Path, languages: Sequence[str] = ()) -> CompactionResult:
 
     Raises:
         OSError: the disk is full or not writable.
-        KnowledgeError: there is a link in the store, or a listed path is not of a data file.
+        KnowledgeError: there is a link in the store, a listed path is not of a data file, or a data
+            file is damaged.
+        RunError: the disk is full, or DuckDB has too little memory.
     """
-    with open_catalog(store, create=True) as database:
+    with open_catalog(store, create=True) as database, _duckdb_errors(store):
         _clear(store, database)
         if languages:
             set_languages(database, languages)
@@ -243,6 +247,31 @@ def _make(
     flush(store / "parts")
     shutil.rmtree(work)
     return part
+
+
+@contextmanager
+def _duckdb_errors(store: Path) -> Iterator[None]:
+    """Convert DuckDB's errors in the block to errors that say what to do.
+
+    Raises:
+        KnowledgeError: a data file is damaged, or has other columns.
+        RunError: the disk is full, or DuckDB has too little memory.
+    """
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = str(error).partition("\n")[0]
+        if isinstance(error, duckdb.OperationalError):
+            raise RunError(
+                f"the news store cannot be made searchable: {reason}",
+                where=str(store),
+                hint=f"{OPENING}, then run the same command again",
+            ) from error
+        raise KnowledgeError(
+            f"a data file of the news store is damaged: {reason}",
+            where=str(store),
+            hint="delete the store and download its news again",
+        ) from error
 
 
 @contextmanager

@@ -89,6 +89,9 @@ def _align(size: int) -> int:
 
 IN_A_BLOCK = 16
 """The number of records in a block: fewer compress worse, more make reading one record slower."""
+MOST_BLOCK_BYTES = IN_A_BLOCK << 20
+"""The most bytes of a block that is unpacked: 1 MiB for each record (own choice). The longest that
+CoreEval writes have some hundred KiB."""
 _LEVEL = 3
 """The zstd compression level."""
 
@@ -160,7 +163,8 @@ class RecordFile:
         start = self._ends[block - 1] if block else 0
         packed = self._bytes[start : self._ends[block]]
         try:
-            size = int(self._sizes[block])
+            if (size := int(self._sizes[block])) > MOST_BLOCK_BYTES:
+                raise OSError(f"it has more than {MOST_BLOCK_BYTES >> 20} MiB")
             unpacked: bytes = _open_codec().decompress(packed, size, asbytes=True)
         except (OSError, MemoryError, SystemError) as error:  # the last record: a negative size
             raise ValueError(f"a block of texts is damaged: {error}") from None

@@ -9,9 +9,11 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from sqlite3 import Connection
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.errors import KnowledgeError
+from coreeval.errors import KnowledgeError, RunError
 from coreeval.tools.gdelt.index import build
 from coreeval.tools.gdelt.index import build as compacting
 from coreeval.tools.gdelt.index.build import (
@@ -229,6 +231,24 @@ def test_a_damaged_part_is_made_again(store: Path, file: str) -> None:
     assert "coreeval gdelt sync" in caught.value.hint
     assert compact(store) == CompactionResult(parts=1, rows=1)
     assert held(store) == whole
+
+
+def test_segments_with_other_columns_are_refused(tmp_path: Path) -> None:
+    add_rows(tmp_path, on(0, "a"))
+    (file,) = tmp_path.glob("segments/*/*.parquet")
+    pq.write_table(pa.table({"title": ["x"]}), file)
+    with pytest.raises(KnowledgeError, match="data file of the news store is damaged: Binder"):
+        compact(tmp_path)
+
+
+def test_too_little_room_for_compaction_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "MEMORY", "1KB")
+    add_rows(tmp_path, on(0, "a"))
+    with pytest.raises(RunError, match="cannot be made searchable: Out of Memory") as caught:
+        compact(tmp_path)
+    assert "disk is not full" in caught.value.hint
 
 
 def test_parts_of_another_version_are_made_again(large: None, tmp_path: Path) -> None:

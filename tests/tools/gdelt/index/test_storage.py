@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from coreeval.tools.gdelt.index.storage import (
     ALIGNED,
     IN_A_BLOCK,
+    MOST_BLOCK_BYTES,
     Postings,
     RecordFile,
     Strings,
@@ -99,6 +100,13 @@ def test_a_changed_size_of_a_block_of_texts_is_seen(tmp_path: Path, size: int) -
     whole[-16:-8] = size.to_bytes(8, "little", signed=True)
     (tmp_path / "x").write_bytes(whole)
     with RecordFile(tmp_path / "x") as records, pytest.raises(ValueError, match="damaged"):
+        records.read(0)
+
+
+def test_a_block_of_texts_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    """34 kB of somebody else's store took all memory."""
+    write_records(tmp_path / "x", [json.dumps("a" * MOST_BLOCK_BYTES)])
+    with RecordFile(tmp_path / "x") as records, pytest.raises(ValueError, match="16 MiB"):
         records.read(0)
 
 
