@@ -14,7 +14,9 @@ import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 from pydantic import JsonValue
 
+from coreeval.errors import RunError
 from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file, leads_out
+from coreeval.tools.stores.heartbeat import OPENING
 
 MOST_BYTES = 1 << 30
 """The size in bytes above which the least recently stored values are removed (own choice: 1
@@ -22,6 +24,8 @@ GiB)."""
 _VALUE_FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 """The name that diskcache gives a value's file. A cache may be from somebody else, or its database
 may be in a folder of the user's, so other files are neither read nor deleted."""
+_DAMAGE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
+"""SQLite's codes for a database that is damaged, or has other tables than a cache's."""
 _UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
@@ -95,12 +99,19 @@ class JsonCache:
 
     Args:
         folder: The cache's folder; created if needed, and recreated if it is damaged.
+
+    Raises:
+        RunError: the cache cannot be used now, as on a full disk; nothing in it was deleted.
     """
 
     def __init__(self, folder: Path) -> None:
         try:
             self._cache = _open(folder)
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
+                raise RunError(
+                    f"a cache cannot be used: {error}", where=str(folder), hint=OPENING
+                ) from None
             (folder / diskcache.core.DBNAME).unlink()
             for name in find_value_files(folder):  # without the database, nothing can read them
                 (folder / name).unlink(missing_ok=True)

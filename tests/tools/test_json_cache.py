@@ -2,13 +2,16 @@
 
 import pickle
 import random
+import resource
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
+from coreeval.errors import RunError
 from coreeval.tools.json_cache import JsonCache
 
 
@@ -72,6 +75,29 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
     with JsonCache(tmp_path) as cache:
         assert cache.put("key", 1, expire_s=60)
         assert cache.get("key") == 1
+
+
+def test_a_cache_on_a_full_disk_keeps_what_was_paid_for(tmp_path: Path) -> None:
+    with JsonCache(tmp_path) as cache:
+        assert cache.put("paid", 1, expire_s=60)
+        assert cache.put("large", "x" * 100_000, expire_s=60)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(RunError, match="a cache cannot be used: disk") as caught:
+            JsonCache(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "disk is not full" in caught.value.hint
+    with JsonCache(tmp_path) as cache:
+        assert (cache.get("paid"), cache.get("large")) == (1, "x" * 100_000)
+
+
+def test_a_cache_with_other_tables_is_made_anew(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as database:
+        database.execute("CREATE TABLE Settings (a)")
+    with JsonCache(tmp_path) as cache:
+        assert cache.put("key", 1, expire_s=60)
 
 
 def test_a_cache_that_is_made_anew_keeps_no_value_and_every_other_file(tmp_path: Path) -> None:

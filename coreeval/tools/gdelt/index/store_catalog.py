@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from coreeval.config import credentials
-from coreeval.errors import KnowledgeError, RunError
+from coreeval.errors import KnowledgeError, RunCorrupt, RunError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Precision, Value
 from coreeval.tools.formatting import format_quantity, plural
@@ -31,6 +31,7 @@ from coreeval.tools.gdelt.own_files import (
 )
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
+REPAIR = "nothing was overwritten; move the store away and sync again"
 FINISH = (
     "unless a sync is running, run the same `coreeval gdelt sync` again to make the articles "
     "searchable"
@@ -214,20 +215,24 @@ def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Conne
 
     Raises:
         KnowledgeError: there is a link in the store, or its first sync ended before creating it.
-        RunError: the catalog cannot be opened.
+        RunCorrupt: the catalog is damaged; raised in the block as well.
+        RunError: the catalog cannot be used; raised in the block as well.
     """
     refuse_special_files(store)
     path = store / DATABASE
+    uri = f"{path.absolute().as_uri()}?mode=rw"
     try:
-        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=60, uri=True)
-    except sqlite3.OperationalError as error:
-        raise _unusable(path, error) from None
-    with closing(database):
-        try:
+        with closing(sqlite3.connect(uri, timeout=60, uri=True)) as database:
             _prepare_tables(store, database, create=create)
-        except sqlite3.OperationalError as error:
-            raise _unusable(path, error) from None
-        yield database
+            yield database
+    except sqlite3.OperationalError as error:
+        raise RunError(
+            f"the news store cannot be used: {error}", where=str(path), hint=OPENING
+        ) from None
+    except sqlite3.DatabaseError as error:
+        raise RunCorrupt(
+            f"the news store is damaged: {error}", where=str(path), hint=REPAIR
+        ) from None
 
 
 def _prepare_tables(store: Path, database: sqlite3.Connection, *, create: bool) -> None:
@@ -242,10 +247,6 @@ def _prepare_tables(store: Path, database: sqlite3.Connection, *, create: bool) 
     for name, columns in _OF_SEARCH.items():
         if name not in there:
             database.execute(f"CREATE {'' if create else 'TEMP '}TABLE {name} ({columns})")
-
-
-def _unusable(path: Path, error: sqlite3.OperationalError) -> RunError:
-    return RunError(f"the news store cannot be opened: {error}", where=str(path), hint=OPENING)
 
 
 def list_segments(store: Path, database: StoreReader) -> dict[str, tuple[str, int]]:

@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.errors import KnowledgeError, RunError
+from coreeval.errors import KnowledgeError, RunCorrupt, RunError
 from coreeval.tools.gdelt.index import build
 from coreeval.tools.gdelt.index import build as compacting
 from coreeval.tools.gdelt.index.build import (
@@ -231,6 +231,16 @@ def test_a_damaged_part_is_made_again(store: Path, file: str) -> None:
     assert "coreeval gdelt sync" in caught.value.hint
     assert compact(store) == CompactionResult(parts=1, rows=1)
     assert held(store) == whole
+
+
+@pytest.mark.parametrize("kept", [0, 4096])
+def test_a_damaged_list_of_the_store_is_explained(store: Path, kept: int) -> None:
+    listed = store / "store.db"
+    whole = listed.read_bytes()
+    listed.write_bytes(whole[:kept] + b"x" * (len(whole) - kept))
+    with pytest.raises(RunCorrupt, match="the news store is damaged") as caught:
+        NewsIndex(store)
+    assert "move the store away" in caught.value.hint
 
 
 def test_segments_with_other_columns_are_refused(tmp_path: Path) -> None:
