@@ -6,7 +6,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
 
@@ -15,6 +15,7 @@ from diskcache.core import MODE_BINARY, MODE_RAW
 from pydantic import JsonValue
 
 from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file, leads_out
+from coreeval.tools.stores.foreign_schema import KnownSchema, refuse_foreign_schema
 
 MOST_BYTES = 1 << 30
 """The size in bytes above which the least recently stored values are removed (own choice: 1
@@ -22,6 +23,22 @@ GiB)."""
 _VALUE_FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 """The name that diskcache gives a value's file. A cache may be from somebody else, or its database
 may be in a folder of the user's, so other files are neither read nor deleted."""
+_COUNTED = (
+    ("count_insert", "INSERT", "+ 1"),
+    ("count_delete", "DELETE", "- 1"),
+    ("size_insert", "INSERT", "+ NEW.size"),
+    ("size_update", "UPDATE", "+ NEW.size - OLD.size"),
+    ("size_delete", "DELETE", "- OLD.size"),
+)
+CACHE_SCHEMA = KnownSchema(
+    statements=frozenset(
+        f"CREATE TRIGGER Settings_{name} AFTER {when} ON Cache FOR EACH ROW BEGIN UPDATE Settings "
+        f'SET value = value {change} WHERE key = "{name.partition("_")[0]}"; END'
+        for name, when, change in _COUNTED
+    ),
+    tables=frozenset({"Settings", "Cache"}),
+)
+"""What diskcache creates in cache.db."""
 _UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
@@ -139,4 +156,17 @@ def _open(folder: Path) -> diskcache.Cache:
     database = folder / diskcache.core.DBNAME
     if database.is_symlink():  # diskcache would write its tables into the link's target
         database.unlink()
+    elif database.is_file():
+        _check_database(database)
     return diskcache.Cache(str(folder), disk=_JsonOnly, size_limit=MOST_BYTES)
+
+
+def _check_database(path: Path) -> None:
+    """Refuse a database with a schema of its own.
+
+    Raises:
+        RunCorrupt: it has a schema of its own.
+    """
+    with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database:
+        hint = "delete its folder: the entries will be fetched again"
+        refuse_foreign_schema(database.execute, path, CACHE_SCHEMA, hint=hint)

@@ -18,6 +18,7 @@ from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.tools.files import hold_lock, replacing
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.store_catalog import (
+    CATALOG,
     StoreLayout,
     find_replaced_parts,
     list_segments,
@@ -72,7 +73,7 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
 
 
 def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
-    with open_database(StoreLayout(root).ledger, dry=dry) as database:
+    with open_database(StoreLayout(root).ledger, dry=dry, known=CATALOG) as database:
         listed = list_segments(root, database)
         count = sum(_erase_rows(root, path, finder, database, dry=dry) for path in listed)
     if count:

@@ -29,6 +29,7 @@ from coreeval.tools.gdelt.own_files import (
     own_paths,
     refuse_special_files,
 )
+from coreeval.tools.stores.foreign_schema import KnownSchema, limit_values, refuse_foreign_schema
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
 FINISH = (
@@ -171,6 +172,7 @@ def hash_code() -> str:
 DATABASE = "store.db"
 _OF_INTAKE = {"files", "segments", "ignored"}
 """The tables of `sync/store_ledger.py` that are read here."""
+_ALSO_OF_INTAKE = {"holds", "batches", "asked", "schema_version"}
 _OF_SEARCH = {
     "parts": """
         id INTEGER PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, fingerprint TEXT NOT NULL,
@@ -180,6 +182,10 @@ _OF_SEARCH = {
     "searchable": "path TEXT PRIMARY KEY",
 }
 """The columns of the tables of searchable data."""
+SEARCH_STATEMENTS = tuple(f"CREATE TABLE {name} ({text})" for name, text in _OF_SEARCH.items())
+CATALOG = KnownSchema(tables=frozenset({*_OF_INTAKE, *_ALSO_OF_INTAKE, *_OF_SEARCH}))
+"""All tables of store.db."""
+REPAIR = "nothing was overwritten; move the store away and sync again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +220,7 @@ def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Conne
 
     Raises:
         KnowledgeError: there is a link in the store, or its first sync ended before creating it.
+        RunCorrupt: the catalog has a schema of its own.
         RunError: the catalog cannot be opened.
     """
     refuse_special_files(store)
@@ -224,6 +231,8 @@ def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Conne
         raise _unusable(path, error) from None
     with closing(database):
         try:
+            limit_values(database)
+            refuse_foreign_schema(database.execute, path, CATALOG, hint=REPAIR)
             _prepare_tables(store, database, create=create)
         except sqlite3.OperationalError as error:
             raise _unusable(path, error) from None
