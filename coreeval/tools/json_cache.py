@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 import diskcache
-from diskcache.core import MODE_BINARY, MODE_RAW
+from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
 from pydantic import JsonValue
 
 from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file, leads_out
@@ -39,6 +39,7 @@ CACHE_SCHEMA = KnownSchema(
     tables=frozenset({"Settings", "Cache"}),
 )
 """What diskcache creates in cache.db."""
+_SETTINGS = {**DEFAULT_SETTINGS, "size_limit": MOST_BYTES}
 _UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
@@ -162,7 +163,9 @@ def _open(folder: Path) -> diskcache.Cache:
 
 
 def _check_database(path: Path) -> None:
-    """Refuse a database with a schema of its own.
+    """Refuse a database with a schema of its own, and delete settings that this class never makes.
+
+    diskcache sets the attribute, or the pragma, that each row of its settings names.
 
     Raises:
         RunCorrupt: it has a schema of its own.
@@ -170,3 +173,13 @@ def _check_database(path: Path) -> None:
     with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database:
         hint = "delete its folder: the entries will be fetched again"
         refuse_foreign_schema(database.execute, path, CACHE_SCHEMA, hint=hint)
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'").fetchone():
+            return
+        rows = database.execute("SELECT rowid, key, value FROM Settings").fetchall()
+        odd = [(row,) for row, key, value in rows if not _is_setting(key, value)]
+        if odd:
+            database.executemany("DELETE FROM Settings WHERE rowid = ?", odd)
+
+
+def _is_setting(key: object, value: object) -> bool:
+    return _SETTINGS.get(key) == value or (key in METADATA and type(value) is int)

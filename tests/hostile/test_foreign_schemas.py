@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -163,6 +164,41 @@ def test_the_search_of_a_database_ends(tmp_path: Path, monkeypatch: pytest.Monke
         database.execute(f"ALTER TABLE t ADD COLUMN x TEXT DEFAULT '{'x' * 900_000}'")
     with pytest.raises(ValueError, match="searching it takes more than"):
         documents.count_matches(path, FINDER)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("_directory", "{other}"),
+        ("_local", "x"),
+        ("directory", "x"),
+        ("eviction_policy", "x"),
+        ("disk_x", 1),
+        ("size", "x"),
+        ("sqlite_user_version", 5),
+        (b"sqlite_x", 1),
+    ],
+)
+def test_a_cache_does_not_name_attributes_of_the_library(
+    tmp_path: Path, key: str | bytes, value: str | int
+) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for folder, said in ((mine, "mine"), (other, "theirs")):
+        with JsonCache(folder) as cache:
+            assert cache.put("key", said, expire_s=60)
+    with closing(sqlite3.connect(mine / "cache.db")) as database, database:
+        row = (key, value.format(other=other) if isinstance(value, str) else value)
+        database.execute("INSERT OR REPLACE INTO Settings VALUES (?, ?)", row)
+    got = list[object]()
+
+    def use() -> None:
+        got.append((cache.get("key"), cache.put("big", "x" * 100_000, expire_s=60)))
+
+    with JsonCache(mine) as cache:
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+    assert got == [("mine", True)]
 
 
 def _change(path: Path, statement: str) -> None:
