@@ -5,8 +5,9 @@ starts again over stored calls.
 """
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from sqlite3 import DatabaseError, OperationalError
@@ -28,12 +29,14 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from coreeval.errors import RunCorrupt, RunError
+from coreeval.tools.stores.foreign_schema import CHECKPOINTS, refuse_foreign_schema
 from coreeval.tools.stores.heartbeat import refuse_special_file
 
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can create objects."""
 _MOST_HELD = 4096
 """The most threads in memory (own choice)."""
+_MOVE = "move it away, then resume the run"
 _DELETE = "delete it: samples in flight start again from the calls already answered"
 
 
@@ -227,10 +230,9 @@ async def open_checkpoints(path: Path) -> AsyncIterator[CheckpointStore]:
     Raises:
         RunCorrupt: the file is damaged, links to a file elsewhere, or belongs to another program.
     """
-    await asyncio.to_thread(refuse_special_file, path)
+    await asyncio.to_thread(_check_file, path)
     async with aiosqlite.connect(path) as connection:
         with report_damage(path):
-            await _refuse_foreign(connection, path)
             await connection.execute("PRAGMA synchronous=NORMAL")
             disk = AsyncSqliteSaver(connection, serde=PlainValueSerializer())
             await disk.setup()
@@ -238,16 +240,12 @@ async def open_checkpoints(path: Path) -> AsyncIterator[CheckpointStore]:
         yield CheckpointStore(disk, {row[0] for row in found})
 
 
-async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
-    """Raise an error if the database belongs to another program."""
-    tables = await connection.execute_fetchall("SELECT name FROM sqlite_master WHERE type='table'")
-    names = {row[0] for row in tables}
-    if names and not names & {"checkpoints", "writes"}:
-        raise RunCorrupt(
-            "checkpoints.db belongs to another program; nothing was written to it",
-            where=str(path),
-            hint="move it away, then resume the run",
-        )
+def _check_file(path: Path) -> None:
+    """Raise an error if the file is a link, or was not created by LangGraph."""
+    refuse_special_file(path)
+    if path.exists():
+        with report_damage(path), closing(sqlite3.connect(path)) as connection:
+            refuse_foreign_schema(connection.execute, path, CHECKPOINTS, hint=_MOVE)
 
 
 @contextmanager

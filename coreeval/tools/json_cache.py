@@ -6,16 +6,17 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
 
 import diskcache
-from diskcache.core import MODE_BINARY, MODE_RAW
+from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
 from pydantic import JsonValue
 
 from coreeval.errors import RunError
 from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file, leads_out
+from coreeval.tools.stores.foreign_schema import KnownSchema, refuse_foreign_schema
 from coreeval.tools.stores.heartbeat import OPENING
 
 MOST_BYTES = 1 << 30
@@ -26,6 +27,23 @@ _VALUE_FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 may be in a folder of the user's, so other files are neither read nor deleted."""
 _DAMAGE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
 """SQLite's codes for a database that is damaged, or has other tables than a cache's."""
+_COUNTED = (
+    ("count_insert", "INSERT", "+ 1"),
+    ("count_delete", "DELETE", "- 1"),
+    ("size_insert", "INSERT", "+ NEW.size"),
+    ("size_update", "UPDATE", "+ NEW.size - OLD.size"),
+    ("size_delete", "DELETE", "- OLD.size"),
+)
+CACHE_SCHEMA = KnownSchema(
+    statements=frozenset(
+        f"CREATE TRIGGER Settings_{name} AFTER {when} ON Cache FOR EACH ROW BEGIN UPDATE Settings "
+        f'SET value = value {change} WHERE key = "{name.partition("_")[0]}"; END'
+        for name, when, change in _COUNTED
+    ),
+    tables=frozenset({"Settings", "Cache"}),
+)
+"""What diskcache creates in cache.db."""
+_SETTINGS = {**DEFAULT_SETTINGS, "size_limit": MOST_BYTES}
 _UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
@@ -150,4 +168,29 @@ def _open(folder: Path) -> diskcache.Cache:
     database = folder / diskcache.core.DBNAME
     if database.is_symlink():  # diskcache would write its tables into the link's target
         database.unlink()
+    elif database.is_file():
+        _check_database(database)
     return diskcache.Cache(str(folder), disk=_JsonOnly, size_limit=MOST_BYTES)
+
+
+def _check_database(path: Path) -> None:
+    """Refuse a database with a schema of its own, and delete settings that this class never makes.
+
+    diskcache sets the attribute, or the pragma, that each row of its settings names.
+
+    Raises:
+        RunCorrupt: it has a schema of its own.
+    """
+    with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database:
+        hint = "delete its folder: the entries will be fetched again"
+        refuse_foreign_schema(database.execute, path, CACHE_SCHEMA, hint=hint)
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'").fetchone():
+            return
+        rows = database.execute("SELECT rowid, key, value FROM Settings").fetchall()
+        odd = [(row,) for row, key, value in rows if not _is_setting(key, value)]
+        if odd:
+            database.executemany("DELETE FROM Settings WHERE rowid = ?", odd)
+
+
+def _is_setting(key: object, value: object) -> bool:
+    return _SETTINGS.get(key) == value or (key in METADATA and type(value) is int)

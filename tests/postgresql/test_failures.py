@@ -26,6 +26,7 @@ from coreeval.tools.stores.postgresql_address import read_server
 from coreeval.tools.stores.run_queries import SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import Fetch
+from coreeval.tools.stores.run_triggers import RUN_SCHEMA
 from coreeval.tools.stores.sqlite import open_store
 from tests.postgresql.server import Server
 from tests.postgresql.test_call_store import record_of
@@ -396,10 +397,10 @@ def test_statistics_do_not_quote_what_was_deleted(texts: Path, server: Server, t
         "concat(most_common_vals, histogram_bounds) LIKE '%Zoe Quux%'"
     )
     assert server.sql(quoted) == "1"
-    with open_database(texts, dry=False) as store:
+    with open_database(texts, dry=False, known=RUN_SCHEMA.known) as store:
         store.execute(f"DELETE FROM sought WHERE {those}")
     assert server.sql(quoted) == "0"
-    with open_database(texts, dry=False):  # nothing is left to forget
+    with open_database(texts, dry=False, known=RUN_SCHEMA.known):  # nothing is left to forget
         pass
 
 
@@ -411,10 +412,16 @@ def test_a_reader_is_named_and_nothing_is_erased_meanwhile(
     with psycopg.connect(server.url, application_name="a report") as reader:
         reader.execute(f"SELECT count(*) FROM {find_schema(texts)}.samples")
         named = rf"run\.db is being read .*: a report \(process {reader.info.backend_pid}\)"
-        with pytest.raises(RunLocked, match=named), open_database(texts, dry=False):
+        with (
+            pytest.raises(RunLocked, match=named),
+            open_database(texts, dry=False, known=RUN_SCHEMA.known),
+        ):
             pytest.fail("the block begins")
     with psycopg.connect(server.url, application_name="late") as reader:
-        with pytest.raises(RunLocked, match="late"), open_database(texts, dry=False) as store:
+        with (
+            pytest.raises(RunLocked, match="late"),
+            open_database(texts, dry=False, known=RUN_SCHEMA.known) as store,
+        ):
             store.execute("DELETE FROM samples")
             reader.execute(f"SELECT count(*) FROM {find_schema(texts)}.samples")
         assert server.sql(f"SELECT count(*) FROM {find_schema(texts)}.samples") == "0"
@@ -425,7 +432,7 @@ def test_a_reader_that_ends_in_time_is_waited_for(texts: Path, server: Server) -
         reader.execute(f"SELECT count(*) FROM {find_schema(texts)}.samples")
         end = threading.Timer(0.5, reader.rollback)
         end.start()
-        with open_database(texts, dry=False) as store:
+        with open_database(texts, dry=False, known=RUN_SCHEMA.known) as store:
             store.execute("DELETE FROM samples")
         end.join()
 

@@ -21,7 +21,7 @@ from coreeval.tools.files import (
     TooLarge,
     decompress_within,
 )
-from coreeval.tools.json_cache import find_value_files, is_value_file, is_value_name
+from coreeval.tools.json_cache import CACHE_SCHEMA, find_value_files, is_value_file, is_value_name
 from coreeval.tools.stores.call_records import (
     ERASED,
     CallRecord,
@@ -30,6 +30,13 @@ from coreeval.tools.stores.call_records import (
     encode_record,
 )
 from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.call_tables import CALL_SCHEMA
+from coreeval.tools.stores.foreign_schema import (
+    CHECKPOINTS,
+    KnownSchema,
+    limit_values,
+    refuse_foreign_schema,
+)
 from coreeval.tools.stores.heartbeat import StoreDatabase, refuse_special_file
 from coreeval.tools.stores.places import find_schema, marker_of
 from coreeval.tools.stores.postgresql_places import refuse_copy
@@ -68,14 +75,19 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 @contextmanager
-def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
+def open_database(path: Path, *, dry: bool, known: KnownSchema | None) -> Iterator[StoreDatabase]:
     """Open a database for exclusive use, or read-only.
 
     If the block succeeds, the file is rewritten without any deleted rows, and its log is emptied.
 
+    Args:
+        path: The file.
+        dry: Whether to only read.
+        known: What CoreEval creates in it; None if it may be another program's.
+
     Raises:
         RunLocked: another process uses it.
-        RunCorrupt: it is damaged, or a link to a file elsewhere.
+        RunCorrupt: it is damaged, a link to a file elsewhere, or has a schema of its own.
         RunError: it cannot be used now, as on a full disk.
     """
     refuse_special_file(path)
@@ -98,6 +110,9 @@ def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
         ) as database:
             database.row_factory = sqlite3.Row
             database.text_factory = _read_any_text
+            limit_values(database)
+            if known:
+                refuse_foreign_schema(database.execute, path, known, hint=_DAMAGED)
             if not dry:
                 _lock_database(database)
             yield database
@@ -117,7 +132,7 @@ def find_original(path: Path) -> RunStateError | None:
         RunError: the store cannot be used now.
     """
     if find_schema(path):
-        with open_database(path, dry=True) as database:
+        with open_database(path, dry=True, known=None) as database:
             try:
                 refuse_copy(database.execute, marker_of(path), what=_name_store(path))
             except RunStateError as error:
@@ -227,7 +242,7 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
         RunError: it cannot be used, is damaged, or another process uses it.
     """
     path = folder / CACHE_DATABASE
-    with open_database(path, dry=dry) as database:
+    with open_database(path, dry=dry, known=CACHE_SCHEMA) as database:
         entries, foreign, too_large = _scan_cache(database, folder, finder)
         left = _find_left_values(database, folder)
         named = len(entries) + sum(_value_names(folder, name, finder) for name in left)
@@ -320,7 +335,7 @@ def erase_checkpoints(
     """
     if not path.exists():
         return
-    with open_database(path, dry=dry) as database:
+    with open_database(path, dry=dry, known=CHECKPOINTS) as database:
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
         told = {"checkpoints": "checkpoint, metadata", "writes": "channel, value"}
         threads = set[str]()
@@ -388,7 +403,8 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
     """
     open_calls(path).close()  # refuses a store of another version
     original = find_original(path)
-    with open_database(path, dry=dry or original is not None) as database:
+    only_read = dry or original is not None
+    with open_database(path, dry=only_read, known=CALL_SCHEMA.known) as database:
         texts = [
             row["sha256"]
             for row in database.execute("SELECT sha256, body FROM texts")

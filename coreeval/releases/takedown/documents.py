@@ -13,6 +13,7 @@ import re
 import sqlite3
 import stat
 import struct
+import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -60,6 +61,13 @@ _MARKS = {
 """Byte order marks with their encodings, longest first."""
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
 """A virtual table has no pages of its own; its texts are in other tables."""
+_STORED = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0"
+"""The columns of a table without those that SQLite computes."""
+_MOST_S, _FEWEST_PER_S = 60, 1 << 20
+"""The most seconds in which a database is searched, and the bytes of it that take another second
+(own choice): a file may be made to have endless rows."""
+_STEPS = 100_000
+"""The steps of SQLite between two looks at the clock, and at Ctrl-C."""
 MALFORMED = (
     ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError, SyntaxError,
     csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error,
@@ -311,14 +319,39 @@ def _count_parquet(path: Path, finder: NameFinder) -> int:
 
 def _count_database(path: Path, finder: NameFinder) -> int:
     count = 0
-    with open_database(path, dry=True) as database:
-        tables = database.execute(_TABLES).fetchall()
-        for (table,) in tables:
-            for row in database.execute(f"SELECT * FROM {_quote_name(table)}"):
-                texts = (each.decode(errors="replace") if isinstance(each, bytes) else str(each)
-                         for each in row)  # fmt: skip
-                count += any(map(finder.finds, texts))
+    with open_database(path, dry=True, known=None) as database:
+        assert isinstance(database, sqlite3.Connection)  # a store in PostgreSQL has no such file
+        for row in _read_tables(database, path.stat().st_size):
+            texts = (each.decode(errors="replace") if isinstance(each, bytes) else str(each)
+                     for each in row)  # fmt: skip
+            count += any(map(finder.finds, texts))
     return count
+
+
+def _read_tables(database: sqlite3.Connection, size: int) -> Iterator[tuple[object, ...]]:
+    """Yield the stored values of all rows, for as long as a database of this size may take.
+
+    Raises:
+        ValueError: it takes longer.
+    """
+    until = time.monotonic() + _MOST_S + size / _FEWEST_PER_S
+
+    def is_late() -> bool:
+        return time.monotonic() > until
+
+    too_long = ValueError(f"searching it takes more than {until - time.monotonic():.0f} seconds")
+    database.set_progress_handler(is_late, _STEPS)
+    try:
+        for (table,) in database.execute(_TABLES).fetchall():
+            stored = [_quote_name(name) for (name,) in database.execute(_STORED, (table,))]
+            for row in database.execute(f"SELECT {', '.join(stored)} FROM {_quote_name(table)}"):
+                yield tuple(row)
+                if is_late():
+                    raise too_long
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise too_long if is_late() else KeyboardInterrupt from None
 
 
 def _quote_name(table: str) -> str:

@@ -192,7 +192,7 @@ def _is_store(path: Path, tables: Set[str]) -> bool:
     if not path.is_symlink() and not path.is_file():
         return False
     try:
-        with open_database(path, dry=True) as database:
+        with open_database(path, dry=True, known=None) as database:
             listed = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             return {name for (name,) in listed} >= tables
     except RunError:  # reported when it is searched

@@ -19,6 +19,7 @@ from coreeval.releases.takedown.documents import MALFORMED, MOST_UNPACKED, erase
 from coreeval.tools.files import hold_lock, read_parquet_parts, replacing
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.store_catalog import (
+    CATALOG,
     StoreLayout,
     find_replaced_parts,
     list_segments,
@@ -73,7 +74,7 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
 
 
 def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
-    with open_database(StoreLayout(root).ledger, dry=dry) as database:
+    with open_database(StoreLayout(root).ledger, dry=dry, known=CATALOG) as database:
         listed = list_segments(root, database)
         count = sum(_erase_rows(root, path, finder, database, dry=dry) for path in listed)
     if count:

@@ -29,12 +29,13 @@ from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.manifest import Manifest, full_counts, read_manifest, write_manifest
 from coreeval.tasks.kinds import find_kind
 from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.foreign_schema import SEARCH_INDEX
 from coreeval.tools.stores.heartbeat import StoreDatabase
 from coreeval.tools.stores.places import find_schema, has_store
 from coreeval.tools.stores.run_history import TRAIN_PREFIX
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import TARGET_SUBJECT
-from coreeval.tools.stores.run_triggers import PURGE_INDEX, SEARCH_INDEX
+from coreeval.tools.stores.run_triggers import PURGE_INDEX, RUN_SCHEMA
 from coreeval.tools.workspace import RunFiles, command
 
 REASON = "taken down: it names someone who asked to be forgotten"
@@ -118,7 +119,7 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
         RunError: the run.db cannot be used or is damaged.
     """
     RunStore.open(path, now=utc_now).close()  # refuses one of another version
-    with open_database(path, dry=True) as database:
+    with open_database(path, dry=True, known=RUN_SCHEMA.known) as database:
         evidence = _matching_ids(database, finder, "evidence", "body")
         kept = _matching_ids(database, finder, "kept_evidence", "body")
         samples = _matching_ids(database, finder, "samples", "id", "fields", "cluster")
@@ -267,7 +268,7 @@ def erase_rows(path: Path, named: RunMatches) -> None:
     Raises:
         RunError: the file cannot be used, is damaged, or is in use by another process.
     """
-    with open_database(path, dry=False) as database, transaction(database):
+    with open_database(path, dry=False, known=RUN_SCHEMA.known) as database, transaction(database):
         for table, rows in named.told.items():
             key, columns = _TEXT_TABLES[table]
             values = ", ".join(f"{column} = ?" for column in columns)
@@ -308,7 +309,7 @@ def reopen_stages(path: Path) -> None:
     Raises:
         RunError: the file cannot be used, is damaged, or is in use by another process.
     """
-    with open_database(path, dry=False) as database, transaction(database):
+    with open_database(path, dry=False, known=RUN_SCHEMA.known) as database, transaction(database):
         database.execute("DELETE FROM stages")
 
 
@@ -535,7 +536,7 @@ def _was_damaged(store: Path, manifest: Manifest | None) -> bool:
     """
     if manifest is None or manifest.status != "interrupted":
         return False
-    with open_database(store, dry=True) as database:
+    with open_database(store, dry=True, known=RUN_SCHEMA.known) as database:
         query = "SELECT 1 FROM stages WHERE name = 'report'"
         return database.execute(query).fetchone() is not None
 
@@ -546,7 +547,7 @@ def _has_no_stage(store: Path) -> bool:
     Its manifest may still say that it is complete, if it was damaged when a takedown reopened the
     stages, and was then restored.
     """
-    with open_database(store, dry=True) as database:
+    with open_database(store, dry=True, known=RUN_SCHEMA.known) as database:
         return database.execute("SELECT 1 FROM stages LIMIT 1").fetchone() is None
 
 

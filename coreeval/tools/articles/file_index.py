@@ -14,8 +14,13 @@ from typing import Final
 
 from filelock import FileLock
 
-from coreeval.errors import KnowledgeError
+from coreeval.errors import KnowledgeError, RunCorrupt
 from coreeval.tools.files import path_to_text
+from coreeval.tools.stores.foreign_schema import (
+    KnownSchema,
+    limit_values,
+    refuse_foreign_schema,
+)
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS files (
@@ -27,6 +32,8 @@ _FIND: Final = (
     "SELECT path, key, at, seen FROM entries JOIN files ON file = id"
     " WHERE key IN (SELECT value FROM json_each(?)) ORDER BY at"
 )
+_KNOWN: Final = KnownSchema(tables=frozenset({"files", "entries"}))
+_REBUILD: Final = "delete the index; CoreEval will rebuild it from the files"
 _VERSION: Final = 2
 _PATIENCE_S: Final = 60.0
 
@@ -110,7 +117,7 @@ class FileIndex:
         return KnowledgeError(
             f"the index of articles cannot be used: {error}",
             where=str(self.path),
-            hint="delete the index; CoreEval will rebuild it from the files",
+            hint=_REBUILD,
         )
 
     def _known(self, database: sqlite3.Connection, file: Path) -> FileTally | None:
@@ -144,9 +151,11 @@ def _opened(path: Path) -> sqlite3.Connection:
         path.unlink()
     database = sqlite3.connect(path, timeout=_PATIENCE_S)
     try:
+        limit_values(database)
+        refuse_foreign_schema(database.execute, path, _KNOWN, hint=_REBUILD)
         database.execute("PRAGMA journal_mode = WAL")  # searches do not wait for indexing
         database.executescript(_TABLES)
-    except sqlite3.Error:
+    except (sqlite3.Error, RunCorrupt):
         database.close()
         raise
     return database

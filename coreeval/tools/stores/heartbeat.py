@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, Self
 
 from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.files import special_kind
+from coreeval.tools.stores.foreign_schema import READ_ONLY, limit_values, refuse_foreign_schema
 from coreeval.tools.stores.places import find_schema, has_store
 
 Cause = Literal["budget", "throttled", "resting", "news", "turn", "answer", "step"]
@@ -199,7 +200,7 @@ def open_readonly(path: Path, *, what: str) -> Iterator[StoreReader]:
 
     Raises:
         ConfigError: it is in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
-        RunCorrupt: the file is not a database, or is damaged.
+        RunCorrupt: the file is not a database, is damaged, or has a schema of its own.
         RunError: the database cannot be used now.
     """
     if schema := find_schema(path):
@@ -214,6 +215,8 @@ def open_readonly(path: Path, *, what: str) -> Iterator[StoreReader]:
             sqlite3.connect(reading_uri(path), uri=True, timeout=_PATIENCE_S)
         ) as connection:
             connection.row_factory = sqlite3.Row
+            limit_values(connection)
+            refuse_foreign_schema(connection.execute, path, READ_ONLY, hint=REPAIR)
             yield connection
     except sqlite3.OperationalError as error:
         hint = RESUME if may_change(path) else COPYING

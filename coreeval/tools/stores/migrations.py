@@ -3,8 +3,9 @@
 The first released versions are those of `places.STORE_VERSIONS` when 0.1.0 was published; every
 later version has a step. All steps run in one transaction: a killed process leaves the store
 unchanged. A process of the older version may be running meanwhile, so steps only add: columns with
-a default, tables, indexes, triggers. Code that reads a store without opening it
-(`heartbeat.open_readonly`) uses only what the first version has.
+a default, tables, indexes, triggers. Statements in the files of older versions that new files do
+not have, and those that a step changes, are listed in `Schema.also`. Code that reads a store
+without opening it (`heartbeat.open_readonly`) uses only what the first version has.
 """
 
 from collections.abc import Callable, Mapping

@@ -6,7 +6,8 @@ from sqlalchemy import ColumnElement, Engine, Select, column, func, select, tabl
 from sqlalchemy.sql.expression import CompoundSelect
 
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_triggers import PENDING, SEARCH_INDEX, UNINDEXED, can_index
+from coreeval.tools.stores.foreign_schema import SEARCH_INDEX
+from coreeval.tools.stores.run_triggers import PENDING, UNINDEXED, can_index
 from coreeval.tools.stores.sqlite import is_postgresql
 
 MOST_SEARCH_CHARS = 500

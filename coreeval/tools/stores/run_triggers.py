@@ -23,6 +23,7 @@ from coreeval.meanings import CHECKS
 from coreeval.schema import Flag
 from coreeval.tools.stores import run_correctness
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.foreign_schema import SEARCH_INDEX
 from coreeval.tools.stores.places import STORE_VERSIONS
 from coreeval.tools.stores.sqlite import Schema
 
@@ -181,15 +182,15 @@ _UNLIST_RESULT = f"""
     SET text = (SELECT {_WORDS.format(sample="s")} FROM samples s WHERE s.id = OLD.sample_id)
     WHERE seq = (SELECT seq FROM samples WHERE id = OLD.sample_id);
 """
-SEARCH_INDEX: Final = "sought_index"
-"""An FTS5 table in SQLite files with the trigrams of `sought.text` for samples that have ended.
+UNINDEXED: Final = "unindexed"
+"""The table of the samples that have ended and are not in `SEARCH_INDEX` yet.
 
-It has no texts and no positions: it only shows which samples may have a text. Adding each sample
+That index is an FTS5 table in SQLite files with the trigrams of `sought.text` for such samples. It
+has no texts and no positions: it only shows which samples may have a text. Adding each sample
 with its result would take six times as long as adding many at once, so heartbeats add them; until
 then the sample's number is in `unindexed`. A file without both tables, such as one of an earlier
 version, is searched text by text.
 """
-UNINDEXED: Final = "unindexed"
 MOST_INDEXED = 2000
 """The most samples that one heartbeat adds to the index, in about a tenth of a second."""
 _MAKE_INDEX = f"""
@@ -197,6 +198,12 @@ _MAKE_INDEX = f"""
     USING fts5(text, content='', columnsize=0, detail=none, tokenize='trigram')
 """
 _MAKE_UNINDEXED = f"CREATE TABLE {UNINDEXED} (seq INTEGER PRIMARY KEY)"
+_INDEX_TABLES = (
+    f"CREATE TABLE '{SEARCH_INDEX}_data'(id INTEGER PRIMARY KEY, block BLOB)",
+    f"CREATE TABLE '{SEARCH_INDEX}_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID",
+    f"CREATE TABLE '{SEARCH_INDEX}_config'(k PRIMARY KEY, v) WITHOUT ROWID",
+)
+"""The tables that FTS5 creates for the index, for machines without FTS5."""
 _PLACE_OF = "(SELECT seq FROM samples WHERE id = {row}.sample_id)"
 _QUEUE_RESULT = f"""
     INSERT INTO {UNINDEXED} SELECT seq FROM samples
@@ -294,8 +301,14 @@ def _make_triggers(connection: Connection, name: str, triggers: Mapping[str, str
                 f"CREATE FUNCTION {own}() RETURNS trigger LANGUAGE plpgsql AS "
                 f"$$ BEGIN {_in_postgresql(then)} RETURN NULL; END $$"
             )
-        do = f"FOR EACH ROW EXECUTE FUNCTION {own}()" if there else f"BEGIN {then} END"
-        connection.exec_driver_sql(f"CREATE TRIGGER {own} AFTER {when} {do}")
+            do = f"FOR EACH ROW EXECUTE FUNCTION {own}()"
+            connection.exec_driver_sql(f"CREATE TRIGGER {own} AFTER {when} {do}")
+        else:
+            connection.exec_driver_sql(_write_trigger(own, when, then))
+
+
+def _write_trigger(name: str, when: str, then: str) -> str:
+    return f"CREATE TRIGGER {name} AFTER {when} BEGIN {then} END"
 
 
 _EACH_VALUE = re.compile(
@@ -317,5 +330,15 @@ RUN_SCHEMA: Final = Schema(
     create=_create,
     create_postgresql=_create_postgresql,
     migrations={12: _count_answers},
+    also=(
+        _MAKE_INDEX,
+        _MAKE_UNINDEXED,
+        *_INDEX_TABLES,
+        *(
+            _write_trigger(f"keep_{number}", when, then)
+            for triggers in (_TRIGGERS, _INDEXING_TRIGGERS)
+            for number, (when, then) in enumerate(triggers.items())
+        ),
+    ),
 )
 """The schema of run.db."""

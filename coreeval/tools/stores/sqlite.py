@@ -6,6 +6,7 @@ All statements go through SQLAlchemy Core. The PostgreSQL part is in `postgresql
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,13 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError
+from coreeval.tools.stores.foreign_schema import (
+    READ_ONLY,
+    KnownSchema,
+    limit_values,
+    normalise_statement,
+    refuse_foreign_schema,
+)
 from coreeval.tools.stores.heartbeat import (
     BUSY,
     COPYING,
@@ -38,6 +46,7 @@ from coreeval.tools.stores.migrations import Migrations, migrate, refuse_version
 from coreeval.tools.stores.places import find_schema
 
 Row = dict[str, Any]
+_VERSION_TABLE = "CREATE TABLE schema_version (version INTEGER NOT NULL)"
 WIDE_INTEGER = Integer().with_variant(BigInteger(), "postgresql")
 """An integer of 64 bits, as in SQLite."""
 BUSY_MS = 10_000
@@ -82,6 +91,7 @@ def _read_any_text(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    limit_values(connection)
     settings = ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={BUSY_MS}")
     for setting in (*settings, f"cache_size=-{CACHE_KIB}"):
         connection.execute(f"PRAGMA {setting}")
@@ -102,6 +112,22 @@ class Schema:
     """Creates those of a new schema in PostgreSQL; None if the store is always a file."""
     migrations: Migrations = field(default_factory=dict)
     """The steps from each released version to the next; none yet."""
+    also: Sequence[str] = ()
+    """Statements that a file may have been created with besides: those of other code, of older
+    versions, or of machines with another SQLite."""
+
+    @cached_property
+    def known(self) -> KnownSchema:
+        """All statements that a file may have been created with."""
+        engine = create_engine("sqlite://")
+        with engine.begin() as connection:
+            self.create(connection)
+            query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+            own = list(connection.exec_driver_sql(query).scalars())
+        engine.dispose()
+        return KnownSchema(
+            statements=frozenset(map(normalise_statement, (*own, _VERSION_TABLE, *self.also)))
+        )
 
 
 def open_store(path: Path, schema: Schema, *, what: str, checked: bool = False) -> Engine:
@@ -191,15 +217,19 @@ def _opening_hint(path: Path, problem: str) -> str:
 
 
 def _create_once(connection: Connection, schema: Schema, what: str, repair: str) -> None:
+    where = str(connection.engine.url.database)
+    execute, path = connection.exec_driver_sql, Path(where)
+    refuse_foreign_schema(execute, path, READ_ONLY, hint=repair)
     version = _version(connection, what, repair)
+    if not version:
+        _refuse_foreign(connection, what)
+    elif version != schema.version:
+        refuse_version(version, schema.version, schema.migrations, what=what, where=where)
+    refuse_foreign_schema(execute, path, schema.known, hint=repair)
     if version == schema.version:
         return
     if version:
-        where = str(connection.engine.url.database)
-        refuse_version(version, schema.version, schema.migrations, what=what, where=where)
         _refuse_readonly(connection, what, where)
-    else:
-        _refuse_foreign(connection, what)
     _begin(connection)
     version = _version(connection, what, repair)  # another process may have created them
     if version:
@@ -263,7 +293,7 @@ def _begin(connection: Connection) -> None:
     """Start a transaction explicitly, since SQLite's driver excludes table creation from it."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-    connection.execute(text("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)"))
+    connection.execute(text(_VERSION_TABLE.replace("TABLE", "TABLE IF NOT EXISTS")))
 
 
 def explain_errors(

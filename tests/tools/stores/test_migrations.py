@@ -42,7 +42,12 @@ def _fail(connection: Connection) -> None:
 
 
 FIRST = Schema(version=1, create=_create)
-THIRD = Schema(version=3, create=_create, migrations={1: _add_colour, 2: _add_index})
+LATER = (
+    "CREATE TABLE things (id INTEGER, name TEXT, colour TEXT NOT NULL DEFAULT 'red')",
+    "CREATE INDEX things_by_name ON things (name)",
+)
+"""What the steps leave."""
+THIRD = Schema(version=3, create=_create, migrations={1: _add_colour, 2: _add_index}, also=LATER)
 BROKEN = Schema(version=3, create=_create, migrations={1: _add_colour, 2: _fail})
 GAP = Schema(version=3, create=_create, migrations={2: _add_index})
 

@@ -11,6 +11,7 @@ import pytest
 
 from coreeval.schema import Result, Sample, Verdict
 from coreeval.tools.stores import run_search, run_triggers
+from coreeval.tools.stores.foreign_schema import SEARCH_INDEX
 from coreeval.tools.stores.run_overview import CallSum, CauseSum, NodeSum, VerdictSum
 from coreeval.tools.stores.run_queries import (
     SORTS,
@@ -275,8 +276,8 @@ async def test_a_rare_text_is_looked_up_and_a_frequent_one_read(worked: RunStore
     await worked.commit(_result(1).model_copy(update={"sample_id": "emotion/test/5"}))
     engine = worked.listing._engine
     plans = {text: str(run_search.select_samples_with(text, engine)) for text in ("test/3", "test")}
-    assert run_triggers.SEARCH_INDEX in plans["test/3"]
-    assert run_triggers.SEARCH_INDEX not in plans["test"]
+    assert SEARCH_INDEX in plans["test/3"]
+    assert SEARCH_INDEX not in plans["test"]
 
 
 async def test_a_file_of_an_earlier_version_has_no_index(

@@ -29,6 +29,7 @@ from coreeval.tools.gdelt.own_files import (
     own_paths,
     refuse_special_files,
 )
+from coreeval.tools.stores.foreign_schema import KnownSchema, limit_values, refuse_foreign_schema
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
 REPAIR = "nothing was overwritten; move the store away and sync again"
@@ -172,6 +173,7 @@ def hash_code() -> str:
 DATABASE = "store.db"
 _OF_INTAKE = {"files", "segments", "ignored"}
 """The tables of `sync/store_ledger.py` that are read here."""
+_ALSO_OF_INTAKE = {"holds", "batches", "asked", "schema_version"}
 _OF_SEARCH = {
     "parts": """
         id INTEGER PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, fingerprint TEXT NOT NULL,
@@ -181,6 +183,9 @@ _OF_SEARCH = {
     "searchable": "path TEXT PRIMARY KEY",
 }
 """The columns of the tables of searchable data."""
+SEARCH_STATEMENTS = tuple(f"CREATE TABLE {name} ({text})" for name, text in _OF_SEARCH.items())
+CATALOG = KnownSchema(tables=frozenset({*_OF_INTAKE, *_ALSO_OF_INTAKE, *_OF_SEARCH}))
+"""All tables of store.db."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +220,7 @@ def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Conne
 
     Raises:
         KnowledgeError: there is a link in the store, or its first sync ended before creating it.
-        RunCorrupt: the catalog is damaged; raised in the block as well.
+        RunCorrupt: the catalog is damaged or has a schema of its own; raised in the block as well.
         RunError: the catalog cannot be used; raised in the block as well.
     """
     refuse_special_files(store)
@@ -223,6 +228,8 @@ def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Conne
     uri = f"{path.absolute().as_uri()}?mode=rw"
     try:
         with closing(sqlite3.connect(uri, timeout=60, uri=True)) as database:
+            limit_values(database)
+            refuse_foreign_schema(database.execute, path, CATALOG, hint=REPAIR)
             _prepare_tables(store, database, create=create)
             yield database
     except sqlite3.OperationalError as error:

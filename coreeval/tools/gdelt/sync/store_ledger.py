@@ -28,7 +28,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.engine import URL
 
 from coreeval.tools.chunks import chunks
-from coreeval.tools.gdelt.index.store_catalog import REPAIR
+from coreeval.tools.gdelt.index.store_catalog import REPAIR, SEARCH_STATEMENTS
 from coreeval.tools.gdelt.sync.feeds import Feed
 from coreeval.tools.stores.sqlite import Schema, explain_errors, open_engine, prepare_database
 
@@ -93,7 +93,7 @@ ignored_table = Table(
 Index("files_by_md5", files_table.c.md5)
 
 
-SCHEMA: Final = Schema(version=1, create=metadata.create_all)
+SCHEMA: Final = Schema(version=1, create=metadata.create_all, also=SEARCH_STATEMENTS)
 
 
 STORE_NAME = "the news store"
