@@ -197,8 +197,10 @@ def _release(chain: Chain, run: Path, version: str, config: Mapping[str, Any]) -
     return None if made is None else run.parents[2] / "releases" / config["name"] / version
 
 
-def _follow(chain: Chain, run: Path, release: Path, config: Mapping[str, Any]) -> None:
-    """Run the commands that read a release."""
+def _follow(
+    chain: Chain, run: Path, release: Path, config: Mapping[str, Any], *, record: bool = True
+) -> None:
+    """Run the commands that read a release, and record and replay its run."""
     chain.run("verify", release)
     chain.run("gate", release, codes=(0, GATE_MISSED))
     chain.run("review", release)
@@ -206,7 +208,7 @@ def _follow(chain: Chain, run: Path, release: Path, config: Mapping[str, Any]) -
         for source, name in ((release, "release"), (run, "run")):
             out = chain.folder / "exports" / f"{release.name}-{name}-{number}"
             chain.run("export", source, "--to", format_, "--out", out)
-    if config["knowledge"]["documents"] == "private":  # no cassette contains them
+    if not record or config["knowledge"]["documents"] == "private":  # no cassette contains them
         return
     cassette = chain.folder / f"{release.name}.cassette"
     texts = chain.pick.choice([("--texts",), ("--no-texts",)])
@@ -230,7 +232,7 @@ def _take_down(chain: Chain, run: Path, release: Path, config: Mapping[str, Any]
     newer = _release(chain, run, "1.1", config)
     if newer is None:
         return
-    _follow(chain, run, newer, config)
+    _follow(chain, run, newer, config, record=False)  # its answers were given before
     if name.casefold() in _read_texts(newer).casefold():
         chain.faults.append(f"{name!r} was taken down and is in {newer}")
 
