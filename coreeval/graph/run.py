@@ -33,7 +33,7 @@ from coreeval.graph.run_origin import (
     find_followed_release,
     hash_file,
     list_changes,
-    load_frozen_config,
+    load_run_config,
     set_budget,
 )
 from coreeval.graph.setup import (
@@ -177,11 +177,11 @@ def resume(
         RunLocked: another process is using it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
-    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
+    keep = if_changed == "keep"
+    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True, keep=keep)
     if manifest.cassette and (manifest.status == "complete" or _has_open_samples(files)):
         raise _refuse_repeated(files)
-    skip = if_changed == "keep" or bool(manifest.cassette)
-    changed = [] if skip else list_changes(manifest, setup)
+    changed = [] if keep or manifest.cassette else list_changes(manifest, setup)
     if changed and if_changed == "anew":
         source, before = manifest.source, manifest.parent
         return refresh(
@@ -249,7 +249,11 @@ def _include_all_targets(manifest: Manifest, store: RunStore) -> Manifest:
 
 
 def open_run(
-    run_dir: Path | str, budget_usd: float | None, *, may_repeat: bool = False
+    run_dir: Path | str,
+    budget_usd: float | None,
+    *,
+    may_repeat: bool = False,
+    keep: bool = False,
 ) -> tuple[RunFiles, Manifest, Setup]:
     """Return the files, manifest and setup of an existing run; nothing is written.
 
@@ -257,6 +261,7 @@ def open_run(
         run_dir: The run's directory.
         budget_usd: The run's new total budget; it holds until another is given.
         may_repeat: Whether a run that repeats a cassette will do, for work on its arms alone.
+        keep: Whether to use the run's own config alone, and take nothing from the current file.
 
     Raises:
         RunStateError: there is no run, it has lost its config, or it repeats a cassette.
@@ -274,15 +279,11 @@ def open_run(
             hint="restore it from a backup, or start a new run",
         )
     _require_workspace(files, manifest)
-    frozen = load_frozen_config(files.config, manifest)
-    read_env_file(manifest.config_folder, frozen)
-    config = apply_free_keys(frozen, manifest)
+    config, remarks = load_run_config(files.config, manifest, keep=keep)
     check_telemetry(config)
-    now = datetime.fromisoformat(manifest.now)
-    setup = set_up(
-        apply_added_targets(config, manifest), now, manifest, workspace=open_workspace(manifest)
-    )
-    return files, manifest, replace(setup, began=began)
+    config, moment = apply_added_targets(config, manifest), datetime.fromisoformat(manifest.now)
+    setup = set_up(config, moment, manifest, workspace=open_workspace(manifest))
+    return files, manifest, replace(setup, began=began, remarks=remarks)
 
 
 def _refuse_repeated(files: RunFiles) -> RunStateError:
@@ -475,8 +476,9 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
         if recorded.source != manifest.source:
             changed = recorded.model_copy(update={"source": manifest.source})
             write_manifest(files.manifest, changed)
-        config = apply_free_keys(load_frozen_config(files.config, manifest), manifest)
-        if config != load_config(files.config):
+        before = load_config(files.config)
+        config = apply_free_keys(before, setup.config)
+        if config != before:
             _keep_config(files, config)
         yield
 

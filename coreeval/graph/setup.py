@@ -75,6 +75,8 @@ class Setup:
     """The plugins of the config, which the user has allowed to run."""
     began: Manifest | None = None
     """The run's manifest when this command began; None for a new run."""
+    remarks: tuple[str, ...] = ()
+    """Remarks for the user, told when the run goes on."""
 
 
 def set_up(
