@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
@@ -13,9 +14,12 @@ from coreeval.graph.evaluate import evaluate
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh, resume, retry
+from coreeval.prompts import load_prompts
 from coreeval.releases.create import make_release
 from coreeval.releases.gates.check import check_release
 from coreeval.releases.gates.limits import Gates
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from tests.graph.kit import SAMPLES, Lab, Undisturbed
 
@@ -159,3 +163,23 @@ def test_the_licence_and_budget_of_a_run_can_be_changed_in_its_file_unless_it_ke
     _set(lab, "survival", data, PUBLIC, 500.0)
     resume(lab.files.root, if_changed="keep" if keep else "refuse")
     assert _read_terms(lab) == (("private", 2.0, 2.0) if keep else ("CC-BY-4.0", 500.0, 500.0))
+
+
+def test_prompts_that_changed_after_a_run_are_not_named_as_those_that_made_its_texts(
+    lab: Lab,
+) -> None:
+    prompt = lab.folder / "prompts" / "extractor.md"
+    prompt.parent.mkdir()
+    prompt.write_text(load_prompts(None).by_name["extractor"].text)
+    lab.write(prompts="prompts")
+    made_with = lab.refresh().manifest.prompts
+    prompt.write_text(f"{prompt.read_text()}\nAlso report verbs.\n")
+    evaluate(lab.files.root, targets=["offline:classifier"])
+    retry(lab.files.root)
+    lab.resume()
+    assert lab.manifest.prompts == made_with
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        outcome = next(store.sample_results()).result.outcome
+        store.forget(outcome)
+    lab.resume()
+    assert lab.manifest.prompts["extractor"] != made_with["extractor"]
