@@ -62,6 +62,7 @@ from coreeval.runs.manifest import (
     write_manifest,
 )
 from coreeval.runs.names import short_id
+from coreeval.runs.own_task import find_task_file, keep_task_file, refuse_changed_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.files import hold_lock, write_text
@@ -140,6 +141,7 @@ def refresh(
     with lock_run(files):
         _refuse_taken(files, workspace)
         _keep_config(files, loaded)
+        setup = replace(setup, task_file=keep_task_file(files, manifest, loaded))
         create_stores(setup, files, workspace)
         open_store(files, around.now).close()  # created before the manifest that refers to it
         if setup.control:
@@ -198,8 +200,8 @@ def resume(
         raise RunStateError(
             f"the following has changed since the run began: {', '.join(changed)}",
             where=manifest.source.path or str(files.root),
-            hint="coreeval resume RUN --keep continues with the run's own config and samples; "
-            "--anew starts a new run with the current ones",
+            hint="coreeval resume RUN --keep continues with the run's own config, task and "
+            "samples; --anew starts a new run with the current ones",
         )
     require_trusted(setup.config, open_workspace(manifest))
     with lock_opened_run(files, manifest, setup):
@@ -282,7 +284,8 @@ def open_run(
     config, remarks = load_run_config(files.config, manifest, keep=keep)
     check_telemetry(config)
     config, moment = apply_added_targets(config, manifest), datetime.fromisoformat(manifest.now)
-    setup = set_up(config, moment, manifest, workspace=open_workspace(manifest))
+    workspace, task_file = open_workspace(manifest), find_task_file(files, config)
+    setup = set_up(config, moment, manifest, workspace=workspace, task_file=task_file)
     return files, manifest, replace(setup, began=began, remarks=remarks)
 
 
@@ -466,9 +469,10 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
     Raises:
         RunLocked: another process holds it.
         RunStateError: the takedown list has changed since `open_run`, so texts that it read may be
-            deleted by now; or another command has changed the run's settings, which would be lost.
-            Nothing was written.
+            deleted by now; or another command has changed the run's settings, which would be lost;
+            or the run's task has changed. Nothing was written.
     """
+    refuse_changed_task(setup.task, manifest, where=setup.task_file)
     with lock_run(files):
         refuse_changed_takedown(setup, open_workspace(manifest), where=files.root)
         recorded = read_original_manifest(files.manifest)

@@ -13,12 +13,13 @@ from typing import Final
 from coreeval.config import Config, TargetConfig, find_changed_keys, load_config
 from coreeval.config.dates import Age, parse_age
 from coreeval.config.prices import share_prices
-from coreeval.errors import DatasetError, ReleaseError, UsageError
-from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
+from coreeval.errors import DatasetError, ReleaseError, TaskError, UsageError
+from coreeval.graph.setup import Setup, data_fingerprint
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms
 from coreeval.releases.release import Release
 from coreeval.releases.sources import Horizon, find_new_cutoffs, find_parent
 from coreeval.runs.manifest import FollowedRelease, Manifest
+from coreeval.tasks import hash_task, load_task
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import Workspace
@@ -114,7 +115,7 @@ def list_changes(manifest: Manifest, setup: Setup) -> list[str]:
     Missing files are not a change: the run store has the config and the samples.
     """
     found = _list_config_changes(manifest, setup.config)
-    if manifest.fingerprints.task != task_fingerprint(setup):
+    if _has_task_changed(manifest, setup):
         found.append(f"the task {setup.config.task}")
     if _has_data_changed(manifest, setup):
         found.append(f"the benchmark {setup.config.dataset.path}")
@@ -151,6 +152,17 @@ def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
     aside = {"schedule": frozen.schedule, "telemetry": frozen.telemetry}
     alike = now.model_copy(update={"run": run, "dataset": dataset, **aside})
     return find_changed_keys(frozen, apply_added_targets(alike, manifest))
+
+
+def _has_task_changed(manifest: Manifest, setup: Setup) -> bool:
+    """Return whether the config's task is no longer the run's."""
+    dataset, name = setup.config.dataset, setup.config.task
+    try:
+        return hash_task(load_task(name, dataset.target, dataset.language)) != (
+            manifest.fingerprints.task
+        )
+    except TaskError:
+        return Path(name).exists()
 
 
 def _has_data_changed(manifest: Manifest, setup: Setup) -> bool:
