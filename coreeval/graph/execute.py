@@ -164,13 +164,15 @@ def build_run_context(
     if prices is None:
         prices = load_run_prices(setup.config)
     store = open_store(files, around.now, workspace.calls)
+    control = open_control(files, around.now, workspace.calls) if setup.control else None
+    composes = _has_texts_to_compose(store) or (control and _has_texts_to_compose(control))
     spending = SpendingReader(workspace.calls, manifest.payer, setup.config.run.budget_usd)
     monitor = Monitor(around.watch, InFlight(around.now), ActiveCalls(), spending.now)
     run = RunContext(
         setup=setup,
         manifest=manifest.model_copy(
             update={
-                "prompts": prompt_versions(setup),
+                "prompts": prompt_versions(setup) if composes else manifest.prompts,
                 "batching": manifest.batching or setup.config.run.batch is not None,
             }
         ),
@@ -185,9 +187,12 @@ def build_run_context(
         prices=prices,
         stop=around.stop or Stop(),
     )
-    if not setup.control:
-        return run
-    return add_control(run, open_control(files, around.now, workspace.calls))
+    return add_control(run, control) if control else run
+
+
+def _has_texts_to_compose(store: RunStore) -> bool:
+    """Return whether a pass can still use prompts; if not, its texts keep those that made them."""
+    return not store.total() or bool(store.pending())
 
 
 def _build_batching(setup: Setup, manifest: Manifest, around: RunHooks) -> Batching | None:

@@ -33,7 +33,7 @@ from coreeval.graph.run_origin import (
     find_followed_release,
     hash_file,
     list_changes,
-    load_frozen_config,
+    load_run_config,
     set_budget,
 )
 from coreeval.graph.setup import (
@@ -62,6 +62,7 @@ from coreeval.runs.manifest import (
     write_manifest,
 )
 from coreeval.runs.names import short_id
+from coreeval.runs.own_task import find_task_file, keep_task_file, refuse_changed_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.files import hold_lock, write_text
@@ -140,6 +141,7 @@ def refresh(
     with lock_run(files):
         _refuse_taken(files, workspace)
         _keep_config(files, loaded)
+        setup = replace(setup, task_file=keep_task_file(files, manifest, loaded))
         create_stores(setup, files, workspace)
         open_store(files, around.now).close()  # created before the manifest that refers to it
         if setup.control:
@@ -177,11 +179,11 @@ def resume(
         RunLocked: another process is using it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
-    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
+    keep = if_changed == "keep"
+    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True, keep=keep)
     if manifest.cassette and (manifest.status == "complete" or _has_open_samples(files)):
         raise _refuse_repeated(files)
-    skip = if_changed == "keep" or bool(manifest.cassette)
-    changed = [] if skip else list_changes(manifest, setup)
+    changed = [] if keep or manifest.cassette else list_changes(manifest, setup)
     if changed and if_changed == "anew":
         source, before = manifest.source, manifest.parent
         return refresh(
@@ -198,8 +200,8 @@ def resume(
         raise RunStateError(
             f"the following has changed since the run began: {', '.join(changed)}",
             where=manifest.source.path or str(files.root),
-            hint="coreeval resume RUN --keep continues with the run's own config and samples; "
-            "--anew starts a new run with the current ones",
+            hint="coreeval resume RUN --keep continues with the run's own config, task and "
+            "samples; --anew starts a new run with the current ones",
         )
     require_trusted(setup.config, open_workspace(manifest))
     with lock_opened_run(files, manifest, setup):
@@ -249,7 +251,11 @@ def _include_all_targets(manifest: Manifest, store: RunStore) -> Manifest:
 
 
 def open_run(
-    run_dir: Path | str, budget_usd: float | None, *, may_repeat: bool = False
+    run_dir: Path | str,
+    budget_usd: float | None,
+    *,
+    may_repeat: bool = False,
+    keep: bool = False,
 ) -> tuple[RunFiles, Manifest, Setup]:
     """Return the files, manifest and setup of an existing run; nothing is written.
 
@@ -257,6 +263,7 @@ def open_run(
         run_dir: The run's directory.
         budget_usd: The run's new total budget; it holds until another is given.
         may_repeat: Whether a run that repeats a cassette will do, for work on its arms alone.
+        keep: Whether to use the run's own config alone, and take nothing from the current file.
 
     Raises:
         RunStateError: there is no run, it has lost its config, or it repeats a cassette.
@@ -274,15 +281,12 @@ def open_run(
             hint="restore it from a backup, or start a new run",
         )
     _require_workspace(files, manifest)
-    frozen = load_frozen_config(files.config, manifest)
-    read_env_file(manifest.config_folder, frozen)
-    config = apply_free_keys(frozen, manifest)
+    config, remarks = load_run_config(files.config, manifest, keep=keep)
     check_telemetry(config)
-    now = datetime.fromisoformat(manifest.now)
-    setup = set_up(
-        apply_added_targets(config, manifest), now, manifest, workspace=open_workspace(manifest)
-    )
-    return files, manifest, replace(setup, began=began)
+    config, moment = apply_added_targets(config, manifest), datetime.fromisoformat(manifest.now)
+    workspace, task_file = open_workspace(manifest), find_task_file(files, config)
+    setup = set_up(config, moment, manifest, workspace=workspace, task_file=task_file)
+    return files, manifest, replace(setup, began=began, remarks=remarks)
 
 
 def _refuse_repeated(files: RunFiles) -> RunStateError:
@@ -465,9 +469,10 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
     Raises:
         RunLocked: another process holds it.
         RunStateError: the takedown list has changed since `open_run`, so texts that it read may be
-            deleted by now; or another command has changed the run's settings, which would be lost.
-            Nothing was written.
+            deleted by now; or another command has changed the run's settings, which would be lost;
+            or the run's task has changed. Nothing was written.
     """
+    refuse_changed_task(setup.task, manifest, where=setup.task_file)
     with lock_run(files):
         refuse_changed_takedown(setup, open_workspace(manifest), where=files.root)
         recorded = read_original_manifest(files.manifest)
@@ -475,8 +480,9 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
         if recorded.source != manifest.source:
             changed = recorded.model_copy(update={"source": manifest.source})
             write_manifest(files.manifest, changed)
-        config = apply_free_keys(load_frozen_config(files.config, manifest), manifest)
-        if config != load_config(files.config):
+        before = load_config(files.config)
+        config = apply_free_keys(before, setup.config)
+        if config != before:
             _keep_config(files, config)
         yield
 

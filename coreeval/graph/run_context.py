@@ -164,7 +164,7 @@ class RunContext:
         """Return the tasks of the benchmark's samples: one, or one for each stance target."""
         if self.config.dataset.target != ALL_TARGETS:
             return [self.task]
-        task, language = self.config.task, self.config.dataset.language
+        task, language = self.setup.task_file, self.config.dataset.language
         return [_load_target_task(task, target, language) for target in self.inputs.targets(self)]
 
     def load_task_of(self, sample: Sample) -> Task:
@@ -172,7 +172,7 @@ class RunContext:
         if self.config.dataset.target != ALL_TARGETS:
             return adapt_task(self.task, sample.fields)
         return _load_target_task(
-            self.config.task, find_target(sample.id) or "", self.config.dataset.language
+            self.setup.task_file, find_target(sample.id) or "", self.config.dataset.language
         )
 
     def list_label_names(self) -> list[str]:

@@ -38,7 +38,7 @@ def plan_samples(run: RunContext) -> RunUpdate:
         _read_benchmark(run)
         for note in run.current_manifest().notes:
             run.tell("plan", note=note)
-    for note in list_price_remarks(run.config, run.now().date()):
+    for note in (*run.setup.remarks, *list_price_remarks(run.config, run.now().date())):
         run.tell("plan", note=note)
     return RunUpdate(planned=run.store.total(), bad_rows=len(run.store.bad_rows()))
 

@@ -13,12 +13,15 @@ from typing import Final
 from coreeval.config import Config, TargetConfig, find_changed_keys, load_config
 from coreeval.config.dates import Age, parse_age
 from coreeval.config.prices import share_prices
-from coreeval.errors import DatasetError, ReleaseError, UsageError
-from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
+from coreeval.errors import DatasetError, ReleaseError, TaskError, UsageError
+from coreeval.graph.setup import Setup, data_fingerprint
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms
 from coreeval.releases.release import Release
 from coreeval.releases.sources import Horizon, find_new_cutoffs, find_parent
 from coreeval.runs.manifest import FollowedRelease, Manifest
+from coreeval.tasks import hash_task, load_task
+from coreeval.tools.env_file import read_env_file
+from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import Workspace
 
 FREE_KEYS = (
@@ -52,29 +55,43 @@ def set_budget(manifest: Manifest, budget_usd: float | None) -> Manifest:
     return manifest.model_copy(update={"source": source})
 
 
-def load_frozen_config(path: Path, manifest: Manifest) -> Config:
-    """Return a run's own config, with the budget that was given to the run.
+def load_run_config(
+    path: Path, manifest: Manifest, *, keep: bool
+) -> tuple[Config, tuple[str, ...]]:
+    """Return a run's config and remarks on it, and read the run's `.env`.
 
-    Raises:
-        ConfigError: the config or the budget cannot be used.
-    """
-    budgets = [each for each in manifest.source.overrides if each.startswith(_BUDGET)]
-    return load_config(path, budgets)
-
-
-def apply_free_keys(frozen: Config, manifest: Manifest) -> Config:
-    """Return a run's config with the keys that affect no results taken from the current file.
+    The keys that affect no results are taken from the current config file, if it still describes
+    the run's benchmark.
 
     Args:
-        frozen: The run's own config.
+        path: The run's own config.
         manifest: Has the path of its config file, and the settings that override it.
+        keep: Whether to take nothing from the current file.
 
     Raises:
-        ConfigError: the file exists and cannot be used.
+        ConfigError: a config or the budget cannot be used.
     """
-    source = Path(manifest.source.path)
+    budgets = [each for each in manifest.source.overrides if each.startswith(_BUDGET)]
+    frozen, source = load_config(path, budgets), Path(manifest.source.path)
+    read_env_file(manifest.config_folder, frozen)
     named = bool(manifest.source.path)  # a config in memory or a cassette has none
-    now = load_config(source, manifest.source.overrides) if named and source.is_file() else frozen
+    if keep or not named or not source.is_file():
+        return frozen, ()
+    now = load_config(source, manifest.source.overrides)
+    if _describes_same_benchmark(frozen, now):
+        return apply_free_keys(frozen, now), ()
+    remark = "now describes another benchmark, so the run keeps its own budget, licence and pace"
+    return frozen, (f"{brief(source)} {remark}",)
+
+
+def _describes_same_benchmark(frozen: Config, now: Config) -> bool:
+    """Return whether a config file is still of a run's benchmark, perhaps with a new licence."""
+    dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
+    return (now.name, dataset) == (frozen.name, frozen.dataset)
+
+
+def apply_free_keys(frozen: Config, now: Config) -> Config:
+    """Return a run's config with the keys that affect no results taken from the current file."""
     free = {name: getattr(now.run, name) for name in FREE_KEYS}
     dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
     run = frozen.run.model_copy(update=free)
@@ -98,7 +115,7 @@ def list_changes(manifest: Manifest, setup: Setup) -> list[str]:
     Missing files are not a change: the run store has the config and the samples.
     """
     found = _list_config_changes(manifest, setup.config)
-    if manifest.fingerprints.task != task_fingerprint(setup):
+    if _has_task_changed(manifest, setup):
         found.append(f"the task {setup.config.task}")
     if _has_data_changed(manifest, setup):
         found.append(f"the benchmark {setup.config.dataset.path}")
@@ -135,6 +152,17 @@ def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
     aside = {"schedule": frozen.schedule, "telemetry": frozen.telemetry}
     alike = now.model_copy(update={"run": run, "dataset": dataset, **aside})
     return find_changed_keys(frozen, apply_added_targets(alike, manifest))
+
+
+def _has_task_changed(manifest: Manifest, setup: Setup) -> bool:
+    """Return whether the config's task is no longer the run's."""
+    dataset, name = setup.config.dataset, setup.config.task
+    try:
+        return hash_task(load_task(name, dataset.target, dataset.language)) != (
+            manifest.fingerprints.task
+        )
+    except TaskError:
+        return Path(name).exists()
 
 
 def _has_data_changed(manifest: Manifest, setup: Setup) -> bool:

@@ -62,6 +62,8 @@ class Setup:
 
     config: Config
     task: Task
+    task_file: str
+    """The name or path of the task; an existing run has a copy of the user's file."""
     prompts: PromptSet
     window: Window
     window_start: LatestDate | None
@@ -75,6 +77,8 @@ class Setup:
     """The plugins of the config, which the user has allowed to run."""
     began: Manifest | None = None
     """The run's manifest when this command began; None for a new run."""
+    remarks: tuple[str, ...] = ()
+    """Remarks for the user, told when the run goes on."""
 
 
 def set_up(
@@ -83,6 +87,7 @@ def set_up(
     began: Manifest | None = None,
     *,
     workspace: Workspace | None = None,
+    task_file: str | None = None,
 ) -> Setup:
     """Load the task and prompts and fix the window.
 
@@ -92,6 +97,7 @@ def set_up(
         began: Manifest of the run that it belongs to, whose window is kept.
         workspace: Its takedown list applies in addition to the config's, and it stores which
             plugins may run.
+        task_file: The file that has the run's task; None for the config's.
 
     Raises:
         UnallowedPlugin: nobody has agreed to run a plugin that the config names.
@@ -99,12 +105,14 @@ def set_up(
     """
     plugins = permit_plugins(config, workspace)
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
-    task = load_task(config.task, config.dataset.target, config.dataset.language)
+    task_file = task_file or config.task
+    task = load_task(task_file, config.dataset.target, config.dataset.language)
     _check_pipeline(config, prompts, task)
     fixed = restore_window(began, config) if began else resolve_window(config, now)
     return Setup(
         config=config,
         task=task,
+        task_file=task_file,
         prompts=prompts,
         window=fixed.window,
         window_start=fixed.start,

@@ -21,8 +21,8 @@ from coreeval.releases.release_manifest import Licence, ParentRelease, SampleRow
 from coreeval.releases.verify import verify
 from coreeval.runs.arms import OnReject
 from coreeval.runs.manifest import FollowedRelease, Manifest, read_original_manifest
+from coreeval.runs.own_task import load_run_task
 from coreeval.schema import Task, Value
-from coreeval.tasks import hash_task, load_task
 from coreeval.tools.catalogs import load_built_in_table
 from coreeval.tools.cutoffs import TargetDates
 from coreeval.tools.workspace import RunFiles, Workspace, find_own_workspaces
@@ -168,7 +168,7 @@ class ReleaseSources:
         """Collect the sources of a release.
 
         Raises:
-            ReleaseError: the task has changed since the run.
+            RunStateError: the task has changed since the run.
             ConfigError: the takedown list cannot be read.
         """
         config = load_config(files.config)
@@ -179,7 +179,7 @@ class ReleaseSources:
         return cls(
             run=run,
             config=config,
-            task=_task_of(run, config),
+            task=load_run_task(files, run, config),
             licence=find_licence(config.dataset),
             takedown=load_active_takedown(listed, *lists),
             parent=parent,
@@ -201,17 +201,6 @@ class ReleaseSources:
     def base(self) -> Path:
         """Return the config's folder, to which published paths are relative."""
         return Path(self.run.source.path).parent
-
-
-def _task_of(run: Manifest, config: Config) -> Task:
-    task = load_task(config.task, config.dataset.target, config.dataset.language)
-    if hash_task(task) != run.fingerprints.task:
-        raise ReleaseError(
-            "the task has changed since the run",
-            where=config.task,
-            hint="restore the task file, or refresh with the new one",
-        )
-    return task
 
 
 StaleReason = Literal["age", "cutoff", "undated"]

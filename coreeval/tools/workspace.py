@@ -273,7 +273,7 @@ _OF_A_PASS = (
 RUN_FILES: Final = (
     *_OF_A_PASS,
     *(f"control/{name}" for name in _OF_A_PASS),
-    *("config.yaml", "manifest.json", "run.lock", ".takedown"),
+    *("config.yaml", "task.yaml", "manifest.json", "run.lock", ".takedown"),
     *("report.json", "report.html", "items.csv", "annotation.json", "tags.txt"),
 )
 """The files of a run directory outside `dataset`, `numleak` and `detectors`."""
@@ -306,6 +306,11 @@ class RunFiles:
     def config(self) -> Path:
         """The config as used by the run, with absolute paths."""
         return self.root / "config.yaml"
+
+    @property
+    def task(self) -> Path:
+        """A copy of the user's task file; runs of built-in tasks, and older ones, have none."""
+        return self.root / "task.yaml"
 
     @property
     def manifest(self) -> Path:

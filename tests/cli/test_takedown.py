@@ -358,6 +358,15 @@ def test_files_of_articles_that_a_config_names_are_only_reported(
     assert file.read_bytes() == before
 
 
+def test_a_name_in_the_copy_of_a_task_file_is_only_reported(folder: Path, shell: Shell) -> None:
+    copy = run_of(folder, "rte") / "task.yaml"
+    copy.write_text(f"description: Whether a text is about {NAME}.\n", encoding="utf-8")
+    before = copy.read_bytes()
+    left = shell("takedown", NAME, "--yes", "--json").document["left"]
+    assert [row["path"] for row in left if row["path"].endswith("task.yaml")] == [str(copy)]
+    assert copy.read_bytes() == before
+
+
 def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
     rte, emotion = run_of(folder, "rte"), run_of(folder, "emotion")
     counts = {run: shell("status", run, "--json").document["counts"] for run in (rte, emotion)}

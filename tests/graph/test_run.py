@@ -1,8 +1,11 @@
 """What a run may be started, resumed and joined with."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,10 +19,12 @@ from coreeval.errors import (
     RunStateError,
 )
 from coreeval.graph.bundled import WINDOW, demo_data
+from coreeval.graph.evaluate import evaluate
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run import open_run, refresh, resume, retry
 from coreeval.models import CallRef
+from coreeval.releases.exports.material import open_material
 from coreeval.runs.manifest import read_manifest
 from coreeval.runs.status import read_status
 from coreeval.schema import Result
@@ -343,6 +348,58 @@ def test_a_changed_task_or_benchmark_is_named_and_refused(
     with pytest.raises(RunStateError, match=named):
         resume(run)
     assert resume(run, if_changed="keep").manifest.status == "complete"
+
+
+def _refresh_with_train_split(own: Path) -> Path:
+    rows = [{"text": f"number {n}", "label": n % 3 % 2} for n in range(24)]
+    (own.parent / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return refresh(own, run_dir=own.parent / "run", overrides=["dataset.path=."]).run_dir
+
+
+def _exchange_labels(own: Path) -> None:
+    file = own.parent / "task.yaml"
+    task = yaml.safe_load(file.read_text())
+    bad, good = task["labels"]
+    bad["id"], good["id"] = 1, 0
+    file.write_text(yaml.safe_dump(task))
+
+
+def _work_on(run: Path) -> Iterator[partial[Any]]:
+    """Yield each use of an existing run that reads its task."""
+    yield partial(retry, run)
+    yield partial(evaluate, run, targets=["offline:clean"])
+    yield partial(resume, run, if_changed="keep")
+    yield partial(open_material, run)
+
+
+def test_an_existing_run_uses_the_task_that_it_began_with(own: Path) -> None:
+    run = _refresh_with_train_split(own)
+    task, rows = open_material(run).task, [*open_material(run).samples()]
+    _exchange_labels(own)
+    with pytest.raises(RunStateError, match="the task"):
+        resume(run)
+    for work in _work_on(run):
+        with RunStore.open(run / "run.db", now=utc_now) as store:
+            for outcome in {row.outcome for row in rows if work.func is resume}:
+                store.forget(outcome)
+        work()
+        assert open_material(run).task == task
+        assert [*open_material(run).samples()] == rows
+    (own.parent / "task.yaml").unlink()
+    assert resume(run).manifest.status == "complete"
+
+
+def test_a_run_without_a_copy_of_its_task_refuses_a_changed_one_before_it_pays(own: Path) -> None:
+    run = _refresh_with_train_split(own)
+    (run / "task.yaml").unlink()  # as in runs of older versions
+    for work in _work_on(run):
+        work()
+    _exchange_labels(own)
+    before = {path: path.read_bytes() for path in sorted(run.rglob("*.*")) if path.is_file()}
+    for work in _work_on(run):
+        with pytest.raises(RunStateError, match="the task has changed since the run"):
+            work()
+    assert before == {path: path.read_bytes() for path in before}
 
 
 def test_files_that_are_gone_do_not_stop_a_resume(own: Path) -> None:

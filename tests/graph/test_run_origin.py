@@ -3,14 +3,23 @@
 import json
 import shutil
 from collections import Counter
+from contextlib import closing
 
-from coreeval.config import RunConfig
+import pytest
+
+from coreeval.config import RunConfig, load_config
+from coreeval.graph.bundled import demo_data
 from coreeval.graph.estimate.history import load_past_runs
 from coreeval.graph.evaluate import evaluate
-from coreeval.graph.run import refresh, retry
+from coreeval.graph.execute import RunHooks
+from coreeval.graph.monitor import Progress
+from coreeval.graph.run import refresh, resume, retry
+from coreeval.prompts import load_prompts
 from coreeval.releases.create import make_release
 from coreeval.releases.gates.check import check_release
 from coreeval.releases.gates.limits import Gates
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from tests.graph.kit import SAMPLES, Lab, Undisturbed
 
@@ -102,3 +111,75 @@ def test_a_renewal_without_newer_news_costs_no_more_than_an_extraction(finished:
         asked[stale_after] = Counter(finished.asked_shapes())
         assert done.manifest.kept == finished.manifest.counts["accepted"]
     assert asked["1d"] - asked[None] == {"extraction": done.manifest.kept}
+
+
+PRIVATE = {"name": "private", "redistribute": False}
+PUBLIC = {"name": "CC-BY-4.0", "redistribute": True}
+
+
+def _set(lab: Lab, name: str, path: str, licence: dict[str, object], budget_usd: float) -> None:
+    dataset = {"format": "tweeteval", "path": path, "split": "test", "licence": licence}
+    run = {"budget_usd": budget_usd, "allow_unpriced": True}
+    lab.write(name=name, dataset=dataset, run=run)
+
+
+def _read_terms(lab: Lab) -> tuple[str, float | None, float | None]:
+    """Return the licence and budget of a run's config, and the budget in its manifest."""
+    config = load_config(lab.files.config)
+    assert config.dataset.licence
+    return config.dataset.licence.name, config.run.budget_usd, lab.manifest.cost.budget_usd
+
+
+@pytest.mark.parametrize("go_on", ["evaluate", "retry", "keep"])
+@pytest.mark.parametrize("other", ["name", "dataset"])
+def test_a_config_file_that_is_of_another_benchmark_by_now_changes_no_terms_of_a_run(
+    lab: Lab, go_on: str, other: str
+) -> None:
+    data = str(demo_data() / "emotion")
+    _set(lab, "survival", data, PRIVATE, 2.0)
+    lab.refresh()
+    name, path = ("own", data) if other == "name" else ("survival", str(lab.folder / "own"))
+    _set(lab, name, path, PUBLIC, 500.0)
+    heard = list[Progress]()
+    around = RunHooks(watch=heard.append)
+    if go_on == "evaluate":
+        evaluate(lab.files.root, targets=["offline:classifier"], around=around)
+    elif go_on == "retry":
+        retry(lab.files.root, around=around)
+    else:
+        resume(lab.files.root, if_changed="keep", around=around)
+    assert _read_terms(lab) == ("private", 2.0, 2.0)
+    told = any("now describes another benchmark" in one.note for one in heard)
+    assert told == (go_on != "keep")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_the_licence_and_budget_of_a_run_can_be_changed_in_its_file_unless_it_keeps_its_own(
+    lab: Lab, keep: bool
+) -> None:
+    data = str(demo_data() / "emotion")
+    _set(lab, "survival", data, PRIVATE, 2.0)
+    lab.refresh()
+    _set(lab, "survival", data, PUBLIC, 500.0)
+    resume(lab.files.root, if_changed="keep" if keep else "refuse")
+    assert _read_terms(lab) == (("private", 2.0, 2.0) if keep else ("CC-BY-4.0", 500.0, 500.0))
+
+
+def test_prompts_that_changed_after_a_run_are_not_named_as_those_that_made_its_texts(
+    lab: Lab,
+) -> None:
+    prompt = lab.folder / "prompts" / "extractor.md"
+    prompt.parent.mkdir()
+    prompt.write_text(load_prompts(None).by_name["extractor"].text)
+    lab.write(prompts="prompts")
+    made_with = lab.refresh().manifest.prompts
+    prompt.write_text(f"{prompt.read_text()}\nAlso report verbs.\n")
+    evaluate(lab.files.root, targets=["offline:classifier"])
+    retry(lab.files.root)
+    lab.resume()
+    assert lab.manifest.prompts == made_with
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        outcome = next(store.sample_results()).result.outcome
+        store.forget(outcome)
+    lab.resume()
+    assert lab.manifest.prompts["extractor"] != made_with["extractor"]

@@ -17,7 +17,14 @@ import pytest
 import yaml
 from filelock import FileLock
 
-from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, RunLocked
+from coreeval.errors import (
+    DatasetError,
+    ReleaseError,
+    ReviewOpen,
+    RunError,
+    RunLocked,
+    RunStateError,
+)
 from coreeval.graph.run import lock_opened_run, open_run
 from coreeval.graph.run_origin import list_changes
 from coreeval.releases import create
@@ -487,7 +494,7 @@ def test_a_task_that_has_changed_since_the_run_is_refused(made: Made) -> None:
     manifest = json.loads(made.files.manifest.read_text())
     manifest["fingerprints"]["task"] = "another"
     made.files.manifest.write_text(json.dumps(manifest))
-    with pytest.raises(ReleaseError, match="task has changed"):
+    with pytest.raises(RunStateError, match="task has changed"):
         made.release()
 
 

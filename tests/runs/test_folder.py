@@ -22,7 +22,14 @@ def fill(folder: Path, *names: str) -> Path:
 
 def test_a_run_gets_a_new_or_empty_folder(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / ".coreeval")
-    killed = ("run.lock", "config.yaml", ".manifest.json.0.tmp", "run.db", "control/run.db-wal")
+    killed = (
+        "run.lock",
+        "config.yaml",
+        "task.yaml",
+        ".manifest.json.0.tmp",
+        "run.db",
+        "control/run.db-wal",
+    )
     good = [tmp_path / "new", fill(tmp_path / "empty"), fill(tmp_path / "killed", *killed)]
     for folder in (*good, workspace.runs / "n" / "start"):
         refuse_used_folder(folder, workspace)

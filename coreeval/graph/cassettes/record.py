@@ -38,6 +38,7 @@ from coreeval.releases.release_manifest import Licence
 from coreeval.releases.sources import find_licence
 from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.own_task import find_task_file
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.clock import utc_now
@@ -158,7 +159,8 @@ def _open_run(
     config = load_config(files.config)
     now, workspace = datetime.fromisoformat(manifest.now), open_workspace(manifest)
     _refuse_plugins(config)
-    setup = set_up(config, now, manifest, workspace=workspace)
+    task_file = find_task_file(files, config)
+    setup = set_up(config, now, manifest, workspace=workspace, task_file=task_file)
     stores: dict[kinds.CassettePass, RunStore] = {
         "refresh": stack.enter_context(open_store(files, utc_now))
     }
@@ -287,7 +289,7 @@ def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
     for name, prompt in setup.prompts.by_name.items():
         yield kinds.PromptLine(role=name, text=prompt.text)
     if setup.config.task not in BUILT_IN:
-        yield kinds.TaskLine(yaml=Path(setup.config.task).read_text(encoding="utf-8-sig"))
+        yield kinds.TaskLine(yaml=Path(setup.task_file).read_text(encoding="utf-8-sig"))
     takedown = setup.rules.takedown
     if len(takedown):
         yield kinds.TakedownLine(entries=(*takedown.names, *sorted(takedown.ids)))

@@ -23,6 +23,7 @@ from coreeval.graph.prompt_lab.role_inputs import (
 from coreeval.graph.setup import Setup, set_up
 from coreeval.prompts import PromptSet, load_prompts
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.own_task import find_task_file
 from coreeval.schema import RoleName, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.clock import utc_now
@@ -98,7 +99,8 @@ def open_run_lab(run: Path) -> PromptLab:
     loaded = load_config(files.config)
     read_env_file(manifest.config_folder, loaded)
     workspace, now = Workspace(Path(manifest.workspace)), datetime.fromisoformat(manifest.now)
-    setup = set_up(loaded, now, manifest, workspace=workspace)
+    task_file = find_task_file(files, loaded)
+    setup = set_up(loaded, now, manifest, workspace=workspace, task_file=task_file)
     return PromptLab(setup=setup, config=files.config, workspace=workspace)
 
 

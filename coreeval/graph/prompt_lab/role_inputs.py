@@ -146,7 +146,7 @@ def load_sample_task(setup: Setup, sample: Sample) -> Task:
 
     if setup.config.dataset.target != ALL_TARGETS:
         return adapt_task(setup.task, sample.fields)
-    return load_task(setup.config.task, find_target(sample.id) or "", setup.config.dataset.language)
+    return load_task(setup.task_file, find_target(sample.id) or "", setup.config.dataset.language)
 
 
 T = TypeVar("T", bound=BaseModel)

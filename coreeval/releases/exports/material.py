@@ -23,6 +23,7 @@ from coreeval.releases.release_manifest import ArmRow, FactRow
 from coreeval.releases.verify import require_whole
 from coreeval.runs.arms import original_fields, semantic_fields, shard_name
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.own_task import find_task_file, load_run_task
 from coreeval.schema import Label, Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, adapt_task, kind_of, load_task
 from coreeval.tasks.kinds import Texts, explain_odd_item
@@ -113,7 +114,7 @@ def open_material(path: Path) -> Material:
 
     Raises:
         ReleaseError: it is neither, or the release was altered since it was made.
-        RunStateError: the run has not ended.
+        RunStateError: the run has not ended, or its task has changed since.
         RunCorrupt: the run's run.db is damaged or missing.
     """
     if (path / MANIFEST).exists():
@@ -153,7 +154,7 @@ def _open_run(files: RunFiles) -> Material:
             hint=f"first: {command('resume', files.root)}",
         )
     config, moment = load_config(files.config), datetime.fromisoformat(manifest.now)
-    task = load_task(config.task, config.dataset.target, config.dataset.language)
+    task = load_run_task(files, manifest, config)
     return Material(
         path=files.root,
         kind="run",
@@ -161,7 +162,7 @@ def _open_run(files: RunFiles) -> Material:
         version=f"{moment:%Y-%m-%dT%H:%M:%SZ}",
         moment=moment,
         task=task,
-        config=config,
+        config=config.model_copy(update={"task": find_task_file(files, config)}),
         folder=files.dataset,
         split=config.dataset.split,
         samples=lambda: _iter_run_samples(files, task),
