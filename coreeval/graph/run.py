@@ -59,6 +59,7 @@ from coreeval.runs.manifest import (
     full_counts,
     read_manifest,
     read_original_manifest,
+    reopen_manifest,
     write_manifest,
 )
 from coreeval.runs.names import short_id
@@ -224,6 +225,7 @@ def retry(
     with lock_opened_run(files, manifest, setup):
         with open_store(files, around.now) as store:
             store.hold()
+            reopen_manifest(files.manifest)
             store.forget("failed")
             _forget_control(files, setup, store, around)
             if store.train.forget_failed():

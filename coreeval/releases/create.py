@@ -68,11 +68,11 @@ from coreeval.releases.withheld import find_withheld_samples
 from coreeval.runs.arms import shard_name, write_arms
 from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest, strip_paths
+from coreeval.runs.open import explain_unfinished
 from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
 from coreeval.runs.sources import count_sources
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock, write_json, write_text
-from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
@@ -431,10 +431,9 @@ def _check_version(version: str) -> None:
 
 
 def _refuse_unfinished(files: RunFiles, manifest: Manifest) -> None:
-    if manifest.status != "complete":
+    if why := explain_unfinished(files, manifest):
         raise ReleaseError(
-            f"the run is unfinished ({manifest.status}): {manifest.counts['pending']} of "
-            f"{format_quantity(manifest.counts['total'], 'sample is', 'samples are')} pending",
+            why,
             where=str(files.root),
             hint=f"finish it first: {command('resume', files.root)}",
         )

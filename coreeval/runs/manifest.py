@@ -299,6 +299,17 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     write_json(path, manifest.model_dump(mode="json"))
 
 
+def reopen_manifest(path: Path) -> None:
+    """Record that a complete run is unfinished; call this before any result is deleted.
+
+    Raises:
+        RunStateError: the manifest is missing or damaged.
+    """
+    found = read_original_manifest(path)
+    if found.status == "complete":
+        write_manifest(path, found.model_copy(update={"status": "interrupted"}))
+
+
 ELSEWHERE = ".../"
 """The placeholder for a folder that is neither the config's nor the user's."""
 _WITHIN = re.compile(

@@ -12,8 +12,9 @@ from typing import NamedTuple
 from filelock import FileLock, Timeout
 
 from coreeval.errors import CoreEvalError, RunLocked
-from coreeval.runs.manifest import Manifest, read_manifest, read_original_manifest
+from coreeval.runs.manifest import Manifest, full_counts, read_manifest, read_original_manifest
 from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.places import has_store, iter_stores
 from coreeval.tools.stores.run_store import RunStore
@@ -40,6 +41,27 @@ def open_run_reader(root: Path) -> Iterator[RunReader]:
     manifest = read_manifest(files.manifest)
     with RunStore.open(files.require_store(), now=utc_now) as store:
         yield RunReader(files, manifest, store)
+
+
+def explain_unfinished(files: RunFiles, manifest: Manifest) -> str | None:
+    """Return why a run is not finished; None if it is.
+
+    The stores are asked as well, because a manifest may be older than they are.
+
+    Raises:
+        RunCorrupt: run.db is damaged.
+    """
+    total = pending = 0
+    for each in (files, files.control):
+        if has_store(each.store):
+            with RunStore.open(each.store, now=utc_now) as store:
+                counts = full_counts(store.total(), store.counts())
+            total, pending = total or counts["total"], pending or counts["pending"]
+    if manifest.status == "complete" and not pending:
+        return None
+    status = "interrupted" if manifest.status == "complete" else manifest.status
+    samples = format_quantity(total, "sample is", "samples are")
+    return f"the run is unfinished ({status}): {pending} of {samples} pending"
 
 
 @contextmanager

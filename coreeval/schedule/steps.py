@@ -146,9 +146,10 @@ class GraphSteps:
         """Resume a run; leave a complete one as it is."""
         from coreeval.graph.run import resume
         from coreeval.runs.manifest import read_manifest
+        from coreeval.runs.open import explain_unfinished
 
         manifest = read_manifest(RunFiles(run).manifest)
-        if manifest.status == "complete":
+        if manifest.status == "complete" and not explain_unfinished(RunFiles(run), manifest):
             return StepResult.from_manifest(run, manifest)
         return self._run_watched(lambda around: resume(run, around=around))
 

@@ -261,6 +261,27 @@ def test_retry_makes_the_manifest_say_that_the_run_is_worked_on(lab: Lab) -> Non
     assert set(seen) == {"running"}
 
 
+def test_retry_that_stops_at_once_leaves_an_unfinished_run(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _refuse(lab, "fact_check")
+    assert lab.refresh().manifest.status == "complete"
+    seen, forget = list[str](), RunStore.forget
+
+    def note_status(store: RunStore, outcome: str) -> int:
+        seen.append(lab.manifest.status)
+        return forget(store, outcome)
+
+    monkeypatch.setattr(RunStore, "forget", note_status)
+    (lab.folder / "prices.yaml").write_text("models: {x")
+    lab.write(run={"concurrency": CONCURRENCY, "prices": "prices.yaml"})
+    with pytest.raises(ConfigError, match=r"prices\.yaml"):
+        retry(lab.files.root)
+    assert seen == [lab.manifest.status] == ["interrupted"]
+    lab.write(run={"concurrency": CONCURRENCY})
+    assert lab.resume().manifest.status == "complete"
+
+
 def test_a_complete_run_that_is_resumed_keeps_its_end(lab: Lab) -> None:
     ended = lab.refresh().manifest.ended_at
     assert lab.resume().manifest.ended_at == ended

@@ -4,9 +4,14 @@ import json
 import os
 import signal
 import time
+from contextlib import nullcontext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from coreeval.graph.monitor import ignore_progress
+from coreeval.schedule.steps import GraphSteps
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import PATIENCE_S, Lab, ended
 from tests.support import worker
 
@@ -53,3 +58,14 @@ def test_sigterm_in_the_middle_of_a_refresh(lab: Lab) -> None:
     assert known["begun"] is None
     assert known["finished"]["release"] == str(release.parent)
     assert len(list(lab.workspace.runs.glob("survival/*"))) == 1
+
+
+def test_a_run_with_open_samples_is_resumed_whatever_its_manifest_says(lab: Lab) -> None:
+    before = lab.refresh().manifest
+    with RunStore.open(lab.files.store, now=utc_now) as store:
+        assert store.forget("accepted")
+    assert lab.manifest.status == "complete"
+    assert GraphSteps(lambda: nullcontext(ignore_progress)).resume(lab.files.root).finished
+    with RunStore.open(lab.files.store, now=utc_now) as store:
+        assert store.pending() == []
+    assert lab.manifest.counts == before.counts

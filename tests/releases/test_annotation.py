@@ -4,8 +4,10 @@ import asyncio
 import csv
 import json
 import shutil
+import sqlite3
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -151,9 +153,8 @@ def test_what_a_person_rejected_is_not_rated(rated: Made, tmp_path: Path) -> Non
 
 def test_nothing_to_compare(first_rated: Made, tmp_path: Path) -> None:
     made = copied(first_rated, tmp_path)
-    store = RunStore.open(made.files.store, now=lambda: NOW)
-    store.forget("accepted")
-    store.close()
+    with closing(sqlite3.connect(made.files.store)) as store, store:
+        store.execute("UPDATE results SET outcome = 'no_knowledge' WHERE outcome = 'accepted'")
     assemble(made)
     with pytest.raises(UsageError, match="no two of 0 accepted samples"):
         export_sheets(made.files.root, tmp_path / "out")

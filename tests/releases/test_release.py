@@ -28,6 +28,7 @@ from coreeval.errors import (
 from coreeval.graph.run import lock_opened_run, open_run
 from coreeval.graph.run_origin import list_changes
 from coreeval.releases import create
+from coreeval.releases.exports.export import export
 from coreeval.releases.folders import create_export_folder
 from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
 from coreeval.releases.review import load_review
@@ -39,6 +40,7 @@ from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifes
 from coreeval.runs.quality import Findings, TargetFindings
 from coreeval.schema import Evidence, Outcome, ReplacedFact, Triple
 from coreeval.tools import files
+from coreeval.tools.clock import utc_now
 from coreeval.tools.files import read_parquet
 from coreeval.tools.stores.run_events import NewsSearch
 from coreeval.tools.stores.run_store import RunStore
@@ -463,6 +465,18 @@ def test_an_unfinished_run_is_refused_and_names_resume(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match=r"unfinished \(interrupted\)") as caught:
         made.release()
     assert "coreeval resume" in caught.value.hint
+
+
+def test_a_run_with_open_samples_is_unfinished_whatever_its_manifest_says(made: Made) -> None:
+    with RunStore.open(made.files.store, now=utc_now) as store:
+        assert store.forget("accepted") == 3
+    with pytest.raises(
+        ReleaseError, match=r"\(interrupted\): 3 of 6 samples are pending"
+    ) as caught:
+        made.release()
+    assert "coreeval resume" in caught.value.hint
+    with pytest.raises(RunStateError, match=r"\(interrupted\): 3 of 6 samples are pending"):
+        export(made.files.root, to="csv", out=made.folder / "out")
 
 
 def test_a_run_that_is_changed_just_before_its_release_is_refused(

@@ -23,6 +23,7 @@ from coreeval.releases.release_manifest import ArmRow, FactRow
 from coreeval.releases.verify import require_whole
 from coreeval.runs.arms import original_fields, semantic_fields, shard_name
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.open import explain_unfinished
 from coreeval.runs.own_task import find_task_file, load_run_task
 from coreeval.schema import Label, Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, adapt_task, kind_of, load_task
@@ -147,9 +148,9 @@ def _open_release(release: Release) -> Material:
 
 def _open_run(files: RunFiles) -> Material:
     manifest = read_manifest(files.manifest)
-    if manifest.status != "complete":
+    if why := explain_unfinished(files, manifest):
         raise RunStateError(
-            f"the run is unfinished ({manifest.status}): its arms are not complete",
+            why,
             where=str(files.root),
             hint=f"first: {command('resume', files.root)}",
         )
