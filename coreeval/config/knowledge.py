@@ -54,7 +54,7 @@ class BigQueryConfig(Section):
     of the window."""
     max_gb: Annotated[float, Field(gt=0)] = 50.0
     """The maximum amount of data that a run may be billed for, in GB (10^9 bytes); no query may
-    exceed it (exit code 3)."""
+    exceed it (exit code 3). It may be raised while a run is unfinished."""
     timeout_s: Annotated[float, Field(gt=0)] = 300.0
     """The time limit of one request in seconds, from the dry run to the last row."""
     endpoint: Annotated[str, AfterValidator(_check_endpoint)] | None = None

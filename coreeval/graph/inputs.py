@@ -33,6 +33,7 @@ from coreeval.tools.workspace import Workspace, user_cache
 if TYPE_CHECKING:
     from coreeval.graph.run_context import RunContext
     from coreeval.tools.embeddings import Embedder
+    from coreeval.tools.gdelt.bigquery.request import BillRecord
     from coreeval.tools.gdelt.nearest import NearestNews
 
 
@@ -47,10 +48,15 @@ class BackendObserver(Protocol):
         """Receive the answer of a backend."""
         ...
 
+    def open_bill(self, backend: str) -> "BillRecord | None":
+        """Return the record of what a backend bills; None if there is no run."""
+        ...
+
 
 class _NullBackendObserver:
     def on_note(self, note: str) -> None: ...
     def on_fetch(self, backend: str, answer: Retrieval) -> None: ...
+    def open_bill(self, backend: str) -> None: ...
 
 
 ENGLISH_BACKENDS: Final = ("bigquery", "doc")
@@ -148,7 +154,12 @@ def _open_other(
         _open_bigquery(setup, workspace, observer) if backend == "bigquery" else _open_doc(setup)
     )
     cache = JsonCache(workspace.cache / backend)
-    return SourceCache(source, cache, lambda answer: observer.on_fetch(backend, answer))
+    billed = {"bytes_billed": 0, "cost_usd": 0.0}  # only BigQuery bills, and records it before
+    return SourceCache(
+        source,
+        cache,
+        lambda answer: observer.on_fetch(backend, answer.model_copy(update=billed)),
+    )
 
 
 def _open_bigquery(
@@ -159,7 +170,12 @@ def _open_bigquery(
     record = TrustRecord(workspace)
     refuse_untrusted(bigquery_pairs(setup.config), record.endpoints(), record=record.path)
     chosen = setup.config.knowledge
-    return open_bigquery(chosen.bigquery, min_precision=chosen.min_precision, tell=observer.on_note)
+    return open_bigquery(
+        chosen.bigquery,
+        min_precision=chosen.min_precision,
+        tell=observer.on_note,
+        record=observer.open_bill("bigquery"),
+    )
 
 
 def _open_doc(setup: Setup) -> KnowledgeSource:

@@ -13,6 +13,7 @@ from coreeval.errors import RunCorrupt
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.graph.monitor import Monitor, Progress, Watch
+from coreeval.graph.news_bill import NewsBill
 from coreeval.graph.pool import Stop
 from coreeval.graph.recorder import NULL_OBSERVER, RunObserver
 from coreeval.graph.setup import Setup, graph_version
@@ -285,12 +286,17 @@ class RunContext:
         """Return the manifest entry of the news, with the queries to remote backends so far."""
         fetches = self.store.fetches()
         update = {
-            "requests": len(fetches),
+            "requests": sum(fetch.queries > 0 for fetch in fetches),
             "bytes_billed": sum(fetch.bytes_billed for fetch in fetches),
             "cost_usd": sum(fetch.cost_usd for fetch in fetches),
             "notes": tuple(dict.fromkeys(note for fetch in fetches for note in fetch.notes)),
         }
         return used.model_copy(update=update)
+
+    def open_bill(self, backend: str) -> NewsBill:
+        """Return the record of what a remote backend bills to the run."""
+        other = self.control.store if self.control else self.before
+        return NewsBill(backend, self.store, (other,) if other else ())
 
     def on_note(self, note: str) -> None:
         """Report what a remote backend is about to do."""

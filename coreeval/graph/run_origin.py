@@ -38,8 +38,8 @@ FREE_KEYS = (
     "sample_timeout_s",
 )
 """Keys of `run` that may change during a run, because they affect only its cost and pace.
-`dataset.licence`, which determines what a release redistributes, and `telemetry` may change,
-too."""
+`dataset.licence`, which determines what a release redistributes, `telemetry` and
+`knowledge.bigquery.max_gb` may change, too."""
 
 
 _BUDGET = "run.budget_usd="
@@ -96,7 +96,15 @@ def apply_free_keys(frozen: Config, now: Config) -> Config:
     dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
     run = frozen.run.model_copy(update=free)
     update = {"run": run, "dataset": dataset, "telemetry": now.telemetry}
-    return frozen.model_copy(update=update)
+    return _replace_cap(frozen.model_copy(update=update), now)
+
+
+def _replace_cap(config: Config, other: Config) -> Config:
+    """Return a config with the limit of another one on what BigQuery may bill."""
+    knowledge, cap = config.knowledge, {"max_gb": other.knowledge.bigquery.max_gb}
+    bigquery = knowledge.bigquery.model_copy(update=cap)
+    changed = knowledge.model_copy(update={"bigquery": bigquery})
+    return config.model_copy(update={"knowledge": changed})
 
 
 def apply_added_targets(config: Config, manifest: Manifest) -> Config:
@@ -151,6 +159,7 @@ def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
     run = now.run.model_copy(update=free)
     aside = {"schedule": frozen.schedule, "telemetry": frozen.telemetry}
     alike = now.model_copy(update={"run": run, "dataset": dataset, **aside})
+    alike = _replace_cap(alike, frozen)
     return find_changed_keys(frozen, apply_added_targets(alike, manifest))
 
 

@@ -135,7 +135,14 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
         if all(model.is_rule_based for model in models) and not item_kind(task).plain_text:
             continue  # rules cannot play these roles at all, which `_check_rules_fit` says
         asked = {repr(model) for model in models if model.provider != "replay"}
-        if not all(model.is_asked for model in models) or len(asked) > 1:
+        others = [one for one in both if not config.models.for_role(one).is_asked]
+        if others:
+            raise ConfigError(
+                f"the lean pipeline needs a model for {' and '.join(others)}",
+                where=f"run.pipeline and models.{role}",
+                hint="set a model (provider:name), or set run.pipeline: full",
+            )
+        if len(asked) > 1:
             raise ConfigError(
                 f"{' and '.join(both)} share one call, so both need the same model",
                 where=f"run.pipeline and models.{role}",

@@ -55,6 +55,14 @@ def test_two_models_cannot_share_one_call(lab: Lab, role: str) -> None:
     assert role in caught.value.args[0] and "run.pipeline: full" in caught.value.hint
 
 
+@pytest.mark.parametrize("role", ["extractor", "rewriter", "label_judge"])
+def test_rules_cannot_play_a_role_of_the_lean_pipeline(lab: Lab, role: str) -> None:
+    lab.write(**LEAN, models=_models(lab) | {role: {"model": "offline"}})
+    with pytest.raises(UsageError, match=f"the lean pipeline needs a model for {role}\n") as caught:
+        lab.refresh()
+    assert "run.pipeline: full" in caught.value.hint
+
+
 def _models(lab: Lab) -> dict[str, object]:
     models = config_of(lab.server.url)["models"]
     assert isinstance(models, dict)

@@ -341,15 +341,21 @@ class RunStore(RunFile):
             chosen = chosen.where(t.stages.c.name.in_(names))
         self.submit([(chosen, None)]).result()
 
-    def add_fetch(self, fetch: Fetch) -> None:
-        """Store the outcome of a request to a remote news source.
+    def add_fetch(self, fetch: Fetch, number: int | None = None) -> int:
+        """Store the outcome of a request to a remote news source, and return its number.
 
         It is numbered here, so that a commit that is repeated does not count it twice.
+
+        Args:
+            fetch: The request.
+            number: The number of the row that it replaces; None to add a row.
         """
         row = asdict(fetch) | {"at": self.stamp(), "notes": list(fetch.notes)}
         with self._numbering:
-            number = self.count(select(func.coalesce(func.max(t.fetches.c.seq), 0) + 1))
+            if number is None:
+                number = self.count(select(func.coalesce(func.max(t.fetches.c.seq), 0) + 1))
             self.submit([(self.put[t.fetches], [row | {"seq": number}])]).result()
+        return number
 
     def fetches(self) -> list[Fetch]:
         """Return the requests to remote news sources, in order."""

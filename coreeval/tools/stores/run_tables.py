@@ -100,10 +100,11 @@ class TrainItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Fetch:
-    """A request to a remote news source."""
+    """A request to a remote news source, or what such a source has billed to one process."""
 
     backend: str
     queries: int
+    """The number of queries; 0 for a bill."""
     found: int
     """The number of queries with evidence."""
     bytes_billed: int = 0

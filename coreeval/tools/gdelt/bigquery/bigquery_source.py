@@ -28,6 +28,7 @@ from coreeval.tools.chunks import chunks
 from coreeval.tools.extras import require_extra
 from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
+    BillRecord,
     BytesBudget,
     DeadlineExpired,
     OddRow,
@@ -274,6 +275,7 @@ class BigQueryKnowledge:
         config: The limits on what may be queried and billed.
         min_precision: The least certain kind of publication time to accept.
         tell: Receives messages that the user should see before money is spent.
+        record: The record of what the run is billed; None without a run.
     """
 
     name = "bigquery"
@@ -286,12 +288,13 @@ class BigQueryKnowledge:
         *,
         min_precision: Precision = "cluster",
         tell: Tell | None = None,
+        record: BillRecord | None = None,
     ) -> None:
         self._runner = runner
         self._config = config
         self._worst = PRECISIONS.index(min_precision)
         self._tell = tell or (lambda _: None)
-        self._bill = BytesBudget(config.max_gb)
+        self._bill = BytesBudget(config.max_gb, record)
         self._turns: set[RequestDeadline] = set()
         self._seen: dict[str, Evidence] = {}
         self._lock = threading.Lock()
@@ -403,6 +406,7 @@ def open_bigquery(
     *,
     min_precision: Precision = "cluster",
     tell: Tell | None = None,
+    record: BillRecord | None = None,
     credentials: "Credentials | None" = None,
 ) -> BigQueryKnowledge:
     """Open GDELT's tables with the user's own credentials, without sending anything yet.
@@ -424,4 +428,4 @@ def open_bigquery(
         from coreeval.tools.gdelt.bigquery.client import open_client
         from coreeval.tools.gdelt.bigquery.jobs import JobRunner
     runner = JobRunner(open_client(config, credentials))
-    return BigQueryKnowledge(runner, config, min_precision=min_precision, tell=tell)
+    return BigQueryKnowledge(runner, config, min_precision=min_precision, tell=tell, record=record)

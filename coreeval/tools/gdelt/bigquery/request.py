@@ -7,8 +7,10 @@ query.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from typing import Protocol
 
 from coreeval.config.knowledge import BigQueryConfig, Feed
 from coreeval.errors import BudgetSpent, CoreEvalError
@@ -189,11 +191,30 @@ def format_cost(billed: int) -> str:
     return f"{billed / GB:,.2f} GB ({list_price_usd(billed):,.4f} USD)"
 
 
-class BytesBudget:
-    """The budget of one run in bytes: reserved before a request, settled after it. Thread-safe."""
+class BillRecord(Protocol):
+    """The record of what a run is billed, which outlives this process."""
 
-    def __init__(self, max_gb: float) -> None:
+    def read_others(self) -> int:
+        """Return the bytes billed to the run by other processes and passes."""
+        ...
+
+    def write(self, billed: int, cost_usd: float) -> None:
+        """Record the bytes that this process is billed, or may be for what it is about to send."""
+        ...
+
+
+class BytesBudget:
+    """The budget of one run in bytes: reserved before a request, settled after it. Thread-safe.
+
+    Args:
+        max_gb: The most that may be billed, in GB.
+        record: Has what earlier processes of the run were billed, and receives each change before
+            anything is sent; None if nothing but this process uses the budget.
+    """
+
+    def __init__(self, max_gb: float, record: BillRecord | None = None) -> None:
         self._most = int(max_gb * GB)
+        self._record = record
         self._taken = 0
         self._reserved = 0
         self._lock = threading.Lock()
@@ -203,9 +224,11 @@ class BytesBudget:
 
         Raises:
             BudgetSpent: the run would exceed its cap; nothing is sent, and `held` stays reserved.
+            RunError: it cannot be recorded; the same holds.
         """
         with self._lock:
-            left = self._most - self._taken + held
+            others = self._record.read_others() if self._record else 0
+            left = self._most - others - self._taken + held
             if expected > left:
                 raise BudgetSpent(
                     f"BigQuery would read {format_cost(expected)}, but the run may read only "
@@ -214,6 +237,7 @@ class BytesBudget:
                     hint="raise knowledge.bigquery.max_gb, shorten knowledge.window, or remove a "
                     "table from knowledge.bigquery.feeds; this was not billed",
                 )
+            self._write(self._taken + expected - held)
             self._taken += expected - held
             self._reserved += expected - held
 
@@ -222,6 +246,12 @@ class BytesBudget:
         with self._lock:
             self._taken += billed - expected
             self._reserved -= expected
+            with suppress(CoreEvalError):  # the record has at least that much
+                self._write(self._taken)
+
+    def _write(self, billed: int) -> None:
+        if self._record:
+            self._record.write(billed, list_price_usd(billed))
 
     @property
     def reserved(self) -> int:

@@ -14,6 +14,7 @@ with warnings.catch_warnings():
 from coreeval.config.knowledge import BigQueryConfig
 from coreeval.schema import Precision
 from coreeval.tools.gdelt.bigquery.bigquery_source import BigQueryKnowledge
+from coreeval.tools.gdelt.bigquery.request import BillRecord
 
 HASTE = Patience(tries=3, first_wait_s=0.0, longest_wait_s=0.0, poll_s=0.01)
 Opener = Callable[..., BigQueryKnowledge]
@@ -35,11 +36,14 @@ def opened(server: BigQueryServer) -> Iterator[Opener]:
         *,
         min_precision: Precision = "cluster",
         tell: Callable[[str], None] | None = None,
+        record: BillRecord | None = None,
         **options: object,
     ) -> BigQueryKnowledge:
         config = BigQueryConfig.model_validate({"endpoint": server.url, **options})
         runner = JobRunner(open_client(config), patience=HASTE)
-        source = BigQueryKnowledge(runner, config, min_precision=min_precision, tell=tell)
+        source = BigQueryKnowledge(
+            runner, config, min_precision=min_precision, tell=tell, record=record
+        )
         sources.append(source)
         return source
 

@@ -1,10 +1,11 @@
 """What it costs is known before, bounded, and recorded after."""
 
 import re
+from dataclasses import dataclass, field
 
 import pytest
 
-from coreeval.errors import BudgetSpent
+from coreeval.errors import BudgetSpent, RunError
 from coreeval.tools.gdelt.bigquery.request import format_cost, list_price_usd
 from tests.support.bigquery.engine import Parameters
 from tests.support.bigquery.server import LEAST_BILLED, BigQueryServer
@@ -69,6 +70,64 @@ async def test_the_cap_holds_for_all_requests_of_a_run(
     with pytest.raises(BudgetSpent):
         await source.fetch(named("Mary Smith"), JUNE, 5)
     assert server.billed == 2 * BOTH
+
+
+@dataclass
+class Ledger:
+    """A record of bills that notes how many jobs had been sent at each write."""
+
+    server: BigQueryServer
+    others: int = 0
+    writes: list[tuple[int, int]] = field(default_factory=list)
+
+    def read_others(self) -> int:
+        return self.others
+
+    def write(self, billed: int, cost_usd: float) -> None:
+        assert cost_usd == list_price_usd(billed)
+        self.writes.append((billed, len(self.server.steps("insert"))))
+
+
+async def test_what_may_be_billed_is_recorded_before_a_job_is_sent(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    ledger = Ledger(server)
+    source = opened(record=ledger)
+    await source.fetch(named("Mary Smith"), JUNE, 5)
+    await source.fetch(named("Mary Smith"), JUNE, 5)
+    assert ledger.writes == [(BOTH, 0), (BOTH, 2), (2 * BOTH, 2), (2 * BOTH, 4)]
+
+
+async def test_a_job_that_was_not_billed_is_not_left_in_the_record(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    server.job_error = ("bytesBilledLimitExceeded", "Query exceeded limit for bytes billed: 1.")
+    ledger = Ledger(server)
+    with pytest.raises(BudgetSpent, match="limit for bytes billed"):
+        await opened(record=ledger).fetch(named("Mary Smith"), JUNE, 5)
+    assert [billed for billed, _ in ledger.writes] == [BOTH, 0]
+
+
+async def test_what_others_were_billed_for_the_run_counts(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    with pytest.raises(BudgetSpent, match=re.escape(format_cost(50_000_000 - 2 * BOTH))):
+        await opened(max_gb=0.05, record=Ledger(server, 2 * BOTH)).fetch(
+            named("Mary Smith"), JUNE, 5
+        )
+    assert server.steps("insert") == []
+
+
+async def test_nothing_is_sent_that_cannot_be_recorded(
+    server: BigQueryServer, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: object) -> None:
+        raise RunError("the disk is full")
+
+    monkeypatch.setattr(Ledger, "write", write)
+    with pytest.raises(RunError, match="the disk is full"):
+        await opened(record=Ledger(server)).fetch(named("Mary Smith"), JUNE, 5)
+    assert server.steps("insert") == []
 
 
 async def test_a_table_that_has_grown_since_its_price_was_asked_is_not_read(
