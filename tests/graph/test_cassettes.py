@@ -289,6 +289,11 @@ def test_what_a_run_rests_on_must_be_there_still(finished: Lab) -> None:
     with pytest.raises(CassetteError, match="changed since the run: the prompt of the composer"):
         record(root, out)
     finished.files.manifest.write_text(manifest)
+    finished.workspace.takedown.write_text("Ada Roe\n")
+    with pytest.raises(CassetteError, match="takedown list .* has changed") as refused:
+        record(root, out)
+    assert refused.value.hint == "refresh the benchmark again, and record that run"
+    finished.workspace.takedown.unlink()
     with closing(sqlite3.connect(finished.workspace.calls)) as file:
         file.execute("DELETE FROM calls WHERE role = 'extractor'")
         file.commit()

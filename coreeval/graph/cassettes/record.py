@@ -241,13 +241,17 @@ def _refuse_changed(original: SourceRun) -> None:
     ]
     if task_fingerprint(setup) != manifest.fingerprints.task:
         changed.append(f"the task {setup.config.task}")
-    if setup.rules.takedown.fingerprint != manifest.knowledge.takedown_sha256:
-        changed.append("the takedown list of its config or its workspace")
     if changed:
         raise CassetteError(
             f"the following has changed since the run: {', '.join(changed)}",
             where=str(original.files.root),
             hint="restore it, or record the run with the version that made it",
+        )
+    if setup.rules.takedown.fingerprint != manifest.knowledge.takedown_sha256:
+        raise CassetteError(
+            "the takedown list of its config or its workspace has changed since the run",
+            where=str(original.files.root),
+            hint="refresh the benchmark again, and record that run",
         )
 
 
