@@ -290,7 +290,7 @@ def test_what_a_run_rests_on_must_be_there_still(finished: Lab) -> None:
         record(root, out)
     finished.files.manifest.write_text(manifest)
     finished.workspace.takedown.write_text("Ada Roe\n")
-    with pytest.raises(CassetteError, match="takedown list .* has changed") as refused:
+    with pytest.raises(CassetteError, match=r"takedown list .* has changed") as refused:
         record(root, out)
     assert refused.value.hint == "refresh the benchmark again, and record that run"
     finished.workspace.takedown.unlink()
