@@ -86,17 +86,17 @@ def load_takedown(path: Path) -> Takedown:
     return build_takedown(_read_entries(lines, path))
 
 
-def load_active_takedown(listed: str | None, *own: Path) -> Takedown:
-    """Return the list that a config names, merged with those of its workspaces.
+def load_active_takedown(listed: Iterable[str], *own: Path) -> Takedown:
+    """Return the lists that a config names, merged with those of its workspaces.
 
     Args:
-        listed: The file that the config names, if any.
+        listed: The files that the config names.
         own: The lists of workspaces, which may be missing.
 
     Raises:
         ConfigError: one of them cannot be read.
     """
-    files = [*([Path(listed)] if listed else []), *own]
+    files = [*map(Path, listed), *own]
     named = [load_takedown(file) for file in files if file not in own or file.exists()]
     return build_takedown(entry for each in named for entry in (*each.names, *sorted(each.ids)))
 

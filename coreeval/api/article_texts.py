@@ -135,7 +135,7 @@ async def _find_texts(config: "ArticlesConfig", wanted: "Sequence[WantedText]") 
     from coreeval.tools.articles.sources import open_articles
 
     workspace = workspace_for(Path.cwd())
-    listed = load_active_takedown(None, workspace.takedown)
+    listed = load_active_takedown((), workspace.takedown)
     async with open_articles(
         config, "article", workspace.cache, refuses=lambda text: any(listed.names_in(text))
     ) as texts:

@@ -188,6 +188,21 @@ def _override(raw: dict[str, Any], name: str, changes: Sequence[str]) -> tuple[d
     return raw, f"{name} with {', '.join(changes)}" if changes else name
 
 
+_TAKEDOWN_KEYS = ("knowledge", "knowledge.takedown")
+
+
+def read_takedown_path(path: Path, overrides: Iterable[str]) -> str | None:
+    """Return the absolute path of the takedown list that a file names; its other keys may be wrong.
+
+    Raises:
+        ConfigError: the file is not YAML, or an override of the list cannot be used.
+    """
+    told = [each for each in overrides if each.partition("=")[0] in _TAKEDOWN_KEYS]
+    knowledge = read_with_overrides(path, told)[0].get("knowledge")
+    listed = knowledge.get("takedown") if isinstance(knowledge, dict) else None
+    return _resolve_path(path.parent, listed) if listed and isinstance(listed, str) else None
+
+
 def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, Any]:
     """Return the mapping in a YAML file.
 

@@ -35,6 +35,7 @@ from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.models import preflight
 from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
+from coreeval.runs.takedown_lists import name_takedown_lists
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.catalogs import Prices
@@ -119,8 +120,9 @@ def set_up(
         control=fixed.control,
         target_dates=fixed.targets,
         now=now,
-        rules=load_rules(config, workspace),
+        rules=load_rules(config, workspace, began),
         plugins=tuple(plugins),
+        began=began,
     )
 
 
@@ -157,16 +159,24 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
             )
 
 
-def load_rules(config: Config, workspace: Workspace | None = None) -> SafetyRules:
+def load_rules(
+    config: Config, workspace: Workspace | None = None, began: Manifest | None = None
+) -> SafetyRules:
     """Return the rules about real people from config and workspace, with defaults filled in.
+
+    Args:
+        config: The config.
+        workspace: Its takedown list applies, too.
+        began: Manifest of the run that has the config; None for a new run. The list that its config
+            file names by now applies, too.
 
     Raises:
         ConfigError: a takedown list cannot be read.
     """
-    own = [workspace.takedown] if workspace else []
+    own, source = [workspace.takedown] if workspace else [], began.source if began else None
     return SafetyRules(
         policy={**DEFAULT_POLICY, **config.safety.flag_policies()},
-        takedown=load_active_takedown(config.knowledge.takedown, *own),
+        takedown=load_active_takedown(name_takedown_lists(config, source), *own),
     )
 
 
@@ -176,7 +186,7 @@ def refuse_changed_takedown(setup: Setup, workspace: Workspace, *, where: Path) 
     Raises:
         RunStateError: the takedown list has changed since the setup was made.
     """
-    rules = load_rules(setup.config, workspace)
+    rules = load_rules(setup.config, workspace, setup.began)
     if rules.takedown.fingerprint != setup.rules.takedown.fingerprint:
         raise RunStateError(
             "the takedown list has changed since this command began",

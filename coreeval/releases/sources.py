@@ -22,6 +22,7 @@ from coreeval.releases.verify import verify
 from coreeval.runs.arms import OnReject
 from coreeval.runs.manifest import FollowedRelease, Manifest, read_original_manifest
 from coreeval.runs.own_task import load_run_task
+from coreeval.runs.takedown_lists import name_takedown_lists
 from coreeval.schema import Task, Value
 from coreeval.tools.catalogs import load_built_in_table
 from coreeval.tools.cutoffs import TargetDates
@@ -172,7 +173,7 @@ class ReleaseSources:
             ConfigError: the takedown list cannot be read.
         """
         config = load_config(files.config)
-        listed = str(takedown) if takedown else config.knowledge.takedown
+        listed = [str(takedown)] if takedown else name_takedown_lists(config, run.source)
         stated = (run.workspace, read_original_manifest(files.manifest).workspace)
         places = [*map(Path, stated), *find_own_workspaces(files.root)]
         lists = [Workspace(place).takedown for place in dict.fromkeys(places)]

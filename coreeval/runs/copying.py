@@ -107,4 +107,4 @@ def _read_state(place: Path) -> tuple[bytes, str]:
     refuse_unfinished_takedown(files)
     listed = Workspace(Path(read_manifest(files.manifest).workspace)).takedown
     content = read_bytes(files.manifest, most_bytes=MOST_DATA_BYTES)
-    return content, load_active_takedown(None, listed).fingerprint
+    return content, load_active_takedown((), listed).fingerprint

@@ -293,7 +293,12 @@ def test_what_a_run_rests_on_must_be_there_still(finished: Lab) -> None:
     with pytest.raises(CassetteError, match=r"takedown list .* has changed") as refused:
         record(root, out)
     assert refused.value.hint == "refresh the benchmark again, and record that run"
-    finished.workspace.takedown.unlink()
+    finished.workspace.takedown.rename(finished.folder / "listed.txt")
+    config = finished.config.read_text()
+    finished.config.write_text("knowledge: {takedown: listed.txt}\n")
+    with pytest.raises(CassetteError, match=r"takedown list .* has changed"):
+        record(root, out)
+    finished.config.write_text(config)
     with closing(sqlite3.connect(finished.workspace.calls)) as file:
         file.execute("DELETE FROM calls WHERE role = 'extractor'")
         file.commit()

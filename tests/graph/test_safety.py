@@ -90,15 +90,17 @@ def test_news_that_was_taken_down_is_never_offered(lab: Lab, undisturbed: Undist
     assert lab.manifest.knowledge.takedown_sha256
 
 
+@pytest.mark.parametrize("listed_before", [True, False])
 def test_a_list_that_grew_holds_when_a_killed_run_goes_on(
-    lab: Lab, undisturbed: Undisturbed
+    lab: Lab, undisturbed: Undisturbed, listed_before: bool
 ) -> None:
-    _list(lab, "Nobody In Particular")
+    if listed_before:
+        _list(lab, "Nobody In Particular")
     assert ended(lab.child("refresh", die=MOMENT)) == -9
     before = lab.results()
     gone = {fact.evidence_id for fact in _facts(undisturbed)}
     _list(lab, *gone)
-    lab.resume()
+    lab.resume("refuse" if listed_before else "keep")
     later = {key: result for key, result in lab.results().items() if key not in before}
     assert later
     assert all(fact.evidence_id not in gone for r in later.values() for fact in r.facts)

@@ -18,6 +18,7 @@ import yaml
 from filelock import FileLock
 
 from coreeval.errors import (
+    ConfigError,
     DatasetError,
     ReleaseError,
     ReviewOpen,
@@ -321,6 +322,21 @@ def test_a_quotation_of_an_article_that_has_a_listed_name_is_withheld(tmp_path: 
     listed = made.folder / "takedown.txt"
     listed.write_text("Bo Li\n")
     assert "Bo Li" not in told(made.release("2", takedown=listed))
+
+
+@pytest.mark.parametrize("more", ["", "task: another\nunknown: 1\n"])
+def test_a_list_that_the_config_names_since_the_run_takes_samples_out(
+    made: Made, more: str
+) -> None:
+    (made.folder / "listed.txt").write_text("Ada Roe\n")
+    config = made.folder / "weekly.yaml"
+    config.write_text(f"knowledge: {{takedown: listed.txt}}\n{more}")
+    assert made.release("1").manifest.takedown.withheld == 2
+    config.write_text("- [")
+    with pytest.raises(ConfigError, match="not YAML"):
+        made.release("2")
+    config.unlink()
+    assert made.release("2", parent=None).manifest.takedown.withheld == 0
 
 
 def test_a_list_that_the_parent_respected_is_not_forgotten(made: Made) -> None:
