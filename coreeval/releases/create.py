@@ -4,7 +4,7 @@ Names, texts and single ratings of raters are not published.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,7 @@ from coreeval.releases.sources import (
     find_parent,
     is_accepted,
     iter_stale_samples,
+    list_series,
     load_named_parent,
     refuse_earlier_date,
 )
@@ -382,7 +383,7 @@ def make_release(
             refuse_unfinished_takedown(files)
             _refuse_unfinished(files, manifest)
             made_of = ReleaseSources.of(files, manifest, before, takedown)
-            _refuse_dropped_takedowns(made_of)
+            _refuse_dropped_takedowns(made_of, folders)
             _refuse_private_texts(made_of, run)
             how = ReleaseOptions(version, moment, target, snippets, require_review)
             write_release(made_of, how, draft)
@@ -474,18 +475,22 @@ def _refuse_private_texts(made_of: ReleaseSources, run: Path) -> None:
         )
 
 
-def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:
-    """Refuse to drop a takedown list that the parent used: it applies to all later releases.
+def _refuse_dropped_takedowns(made_of: ReleaseSources, folders: Iterable[Path]) -> None:
+    """Refuse to drop the takedown list of an earlier release: it applies to all later ones.
+
+    A release without a parent begins a series of its own.
 
     Raises:
-        ReleaseError: the parent had a takedown list, and this release has none.
+        ReleaseError: the parent or a release in the folders had a list, and this release has none.
     """
     parent = made_of.parent
-    entries = parent.manifest.takedown.entries if parent else 0
-    if parent and entries and not len(made_of.takedown):
+    if parent is None or len(made_of.takedown):
+        return
+    earlier = (parent, *list_series(made_of.run.name, folders))
+    if listed := next((each for each in earlier if each.manifest.takedown.entries), None):
         raise ReleaseError(
-            f"the parent release {parent.manifest.version} applied a takedown list of {entries} "
-            "entries, but this release has no takedown list",
-            where=str(parent.path),
+            f"release {listed.manifest.version} applied a takedown list of "
+            f"{listed.manifest.takedown.entries} entries, but this release has no takedown list",
+            where=str(listed.path),
             hint="pass the list with --takedown FILE, or set knowledge.takedown in the config",
         )

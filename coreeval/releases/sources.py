@@ -54,7 +54,7 @@ def find_parent(
     elif followed:
         found = _followed_parent(followed)
     else:
-        found = _latest_parent(name, folders)
+        found = find_latest_release(list_series(name, folders))
     if found:
         _refuse_other_task(found, name)
         _refuse_edited(found)
@@ -72,9 +72,14 @@ def _followed_parent(by_run: FollowedRelease) -> Release:
     return found
 
 
-def _latest_parent(name: str, folders: Iterable[Path]) -> Release | None:
+def list_series(name: str, folders: Iterable[Path]) -> list[Release]:
+    """Return the releases of a benchmark in some folders, each once.
+
+    Raises:
+        ReleaseError: a release is damaged.
+    """
     known = {each.digest: each for folder in folders for each in list_releases(folder)}
-    return find_latest_release([each for each in known.values() if each.manifest.name == name])
+    return [each for each in known.values() if each.manifest.name == name]
 
 
 def _refuse_other_task(parent: Release, name: str) -> None:

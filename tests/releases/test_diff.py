@@ -253,7 +253,8 @@ def test_a_changelog_names_what_differs_by_id_and_quotes_no_text(made: Made) -> 
     assert summarize_diff(compare_digests(new, new)) == ""
 
 
-def test_a_release_tells_in_its_changelog_what_it_is_to_its_parent(made: Made) -> None:
+def test_a_release_tells_in_its_changelog_what_it_is_to_its_parent(tmp_path: Path) -> None:
+    made = make_run(tmp_path)
     first = made.release("first", parent=None)
     second = made.release("second", parent=first.path, snippets=False)
     assert "the first release" in (first.path / "CHANGELOG.md").read_text()

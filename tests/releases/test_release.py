@@ -437,6 +437,11 @@ def test_a_run_that_was_made_from_a_release_follows_it(made: Made) -> None:
     third = made.release("3").manifest
     assert third.parent is not None
     assert third.parent.version == "1"
+    listed = made.folder / "takedown.txt"
+    listed.write_text("Ada Roe\n")
+    made.release("listed", takedown=listed, parent=made.shelf / "2")
+    with pytest.raises(ReleaseError, match="release listed applied a takedown list of 1 entries"):
+        made.release("4")
     other = followed.model_copy(update={"digest": "f00d"})
     write_manifest(made.files.manifest, manifest.model_copy(update={"parent": other}))
     with pytest.raises(ReleaseError, match="not release 1, from which the run was made"):
