@@ -33,7 +33,7 @@ Outcome = Literal[
     "no_knowledge",
     "failed",
 ]
-SemanticStatus = Literal["reworded", "unchanged", "label_changed", "policy"]
+SemanticStatus = Literal["reworded", "unchanged", "label_changed", "policy", "licence"]
 TrainStatus = Literal["open", "reworded", "unchanged", "label_changed", "policy", "failed"]
 Precision = Literal["exact", "url", "cluster", "crawl"]
 EvidenceSource = Literal["gdelt", "current_events", "file", "ccnews", "web", "plugin"]

@@ -36,7 +36,12 @@ from coreeval.evaluation.numleak.recorded_answers import (
     list_unused_series,
     load_series,
 )
-from coreeval.evaluation.numleak.replies import Reply, collect_replies, read_replies
+from coreeval.evaluation.numleak.replies import (
+    Reply,
+    are_in_percent,
+    collect_replies,
+    read_replies,
+)
 from coreeval.evaluation.numleak.series import list_definitions
 from coreeval.evaluation.numleak.series.own_values import make_series_id
 from coreeval.evaluation.numleak.statistics import AuditSettings
@@ -196,7 +201,7 @@ def numleak(
         name: The name of the series; by default, the name in the answers, or "series".
         quantity: The quantity that the values measure, such as "monthly return".
         unit: The name of a built-in unit, such as "percent", or a unit of your own. None: percent
-            if answers have percent signs, otherwise no unit.
+            if answers have percent signs or numbers in percent, otherwise no unit.
         frequency: daily, weekly, monthly, quarterly or annual; None to infer it from the dates.
         tolerances: The tolerances of answers, in the unit, the main one first. By default 0.25,
             0.1, 0.5 and 1 for the unit "percent", otherwise a twentieth of the values' standard
@@ -222,7 +227,7 @@ def numleak(
         unit=unit,
         frequency=frequency,
         tolerances=tuple(require_number("tolerances", each, 0) for each in tolerances),
-        in_percent=any("%" in (reply.response or "") for reply in read.good),
+        in_percent=are_in_percent(read.good),
     )
     own = read_series({} if values is None else split_series(values, asked), terms)
     source = str(answers) if is_path(answers) else SOURCE

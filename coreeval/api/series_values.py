@@ -67,11 +67,11 @@ class SeriesTerms:
     """The name of the series; None to name it as the answers do."""
     quantity: str
     unit: str | None
-    """The unit; None for percent if the answers have percent signs, otherwise for unnamed units."""
+    """The unit; None for percent if the answers are in percent, otherwise for unnamed units."""
     frequency: Frequency | None
     tolerances: tuple[float, ...]
     in_percent: bool
-    """Whether the answers have percent signs."""
+    """Whether the answers are in percent."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -188,6 +188,9 @@ def _withheld_lines(made: "Release") -> Iterator[str]:
     if manifest.review.pending:
         pending = format_quantity(manifest.review.pending, "sample")
         yield f"  {'undecided':<14}{pending} that a person should review"
+    if manifest.semantic_left_out:
+        left_out = format_quantity(manifest.semantic_left_out, "reworded text")
+        yield f"  {'left out':<14}{left_out} that still contain whole texts of the benchmark"
     if not manifest.licence.redistribute:
         licence = one_line(manifest.licence.name)
         yield f"  {'originals':<14}ids without texts; licence of the benchmark: {licence}"

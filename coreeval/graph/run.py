@@ -62,7 +62,7 @@ from coreeval.runs.manifest import (
     reopen_manifest,
     write_manifest,
 )
-from coreeval.runs.names import short_id
+from coreeval.runs.names import list_run_folders, short_id
 from coreeval.runs.own_task import find_task_file, keep_task_file, refuse_changed_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import hold_env_file, read_env_file
@@ -121,7 +121,7 @@ def refresh(
     files = RunFiles(Path(run_dir).resolve() if run_dir else workspace.new_run(loaded.name, start))
     _refuse_taken(files, workspace)
     if run_dir is None:
-        _refuse_second(workspace.runs / loaded.name)
+        _refuse_second(workspace, loaded.name)
     setup = set_up(loaded, start, workspace=workspace)
     check_dataset(setup)
     check_models(setup, workspace)
@@ -423,23 +423,15 @@ def _refuse_taken(files: RunFiles, workspace: Workspace) -> None:
     )
 
 
-def _refuse_second(folder: Path) -> None:
-    """Raise an error if there is an unfinished run of the same name."""
-    unfinished = _find_unfinished(folder)
-    if unfinished:
+def _refuse_second(workspace: Workspace, name: str) -> None:
+    """Raise an error if the newest run of a name is unfinished."""
+    newest = next(iter(list_run_folders(workspace, name)), None)
+    if newest and read_manifest(newest / "manifest.json").status != "complete":
         raise RunStateError(
-            f"the last run of {folder.name!r} is unfinished",
-            where=str(unfinished),
-            hint=f"{command('resume', unfinished)}   (or start another with --run-dir DIR)",
+            f"the last run of {name!r} is unfinished",
+            where=str(newest),
+            hint=f"{command('resume', newest)}   (or start another with --run-dir DIR)",
         )
-
-
-def _find_unfinished(folder: Path) -> Path | None:
-    """Return the newest run of a name if it is not complete."""
-    runs = sorted(path.parent for path in folder.glob("*/manifest.json"))
-    if runs and read_manifest(runs[-1] / "manifest.json").status != "complete":
-        return runs[-1]
-    return None
 
 
 def open_workspace(manifest: Manifest) -> Workspace:

@@ -44,6 +44,7 @@ from coreeval.releases.release_manifest import (
     SampleRow,
     TakedownState,
     Withheld,
+    count_unlicensed,
 )
 from coreeval.releases.review import build_review
 from coreeval.releases.review.review import open_reviewed_releases
@@ -219,6 +220,7 @@ def _write_tables(
 ) -> dict[str, int]:
     """Write the arms and the other tables, and return their numbers of rows."""
     shard, on_reject = shard_name(made_of.split), made_of.on_reject
+    redistribute = made_of.licence.redistribute
     arms = write_arms(
         store,
         made_of.task,
@@ -226,15 +228,15 @@ def _write_tables(
         split=made_of.split,
         on_reject=on_reject,
         without=withheld,
+        redistribute=redistribute,
         snippets=snippets,
     )
     originals = write_originals(
-        store,
-        made_of.task,
-        draft / "original" / shard,
-        redistribute=made_of.licence.redistribute,
+        store, made_of.task, draft / "original" / shard, redistribute=redistribute
     )
-    rows = iter_sample_rows(store, on_reject=on_reject, withheld=withheld)
+    rows = iter_sample_rows(
+        store, on_reject=on_reject, withheld=withheld, redistribute=redistribute
+    )
     samples = write_samples(draft / "samples" / shard, rows)
     return arms | {"original": originals, "samples": samples}
 
@@ -269,6 +271,7 @@ def _manifest(
         "findings": findings and strip_paths(findings.model_dump(mode="json"), made_of.base),
         "arms": found.arms,
         "snippets": how.snippets,
+        "semantic_left_out": count_unlicensed(read_samples(draft / "samples" / shard)),
         "still_stale": _still_stale(made_of, read_samples(draft / "samples" / shard)),
         "review": found.review,
         "annotation": found.ratings,

@@ -140,7 +140,7 @@ def _contents(task: Task, manifest: ReleaseManifest) -> str:
 | folder | rows | contents |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |
-| semantic | {rows["semantic"]} | samples reworded with the same facts |
+| semantic | {rows["semantic"]} | samples reworded with the same facts{_left_out(manifest)} |
 | provenance | {rows["provenance"]} | one row per replaced fact, with its evidence{quoted} |
 | samples | {rows["samples"]} | one row per benchmark sample: its outcome, digests and dates |
 | original | {rows["original"]} | {_originals(manifest)} |
@@ -148,6 +148,17 @@ def _contents(task: Task, manifest: ReleaseManifest) -> str:
 Compare arms only on the samples that both arms contain, matched by `id`.
 
 {describe_gold(task)}"""
+
+
+def _left_out(manifest: ReleaseManifest) -> str:
+    left_out = manifest.semantic_left_out
+    if not left_out:
+        return ""
+    others = format_quantity(left_out, "other is", "others are")
+    return (
+        f"; {others} left out, because part of the original was not reworded and may not be "
+        "redistributed"
+    )
 
 
 def _originals(manifest: ReleaseManifest) -> str:

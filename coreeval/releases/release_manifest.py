@@ -1,5 +1,6 @@
 """release.json: the description and origin of a release, and the digest of each of its files."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 
@@ -156,6 +157,9 @@ class ReleaseManifest(Value):
     recorded."""
     arms: dict[str, int]
     """Number of rows by folder: updated, semantic, provenance, samples, original."""
+    semantic_left_out: Count = 0
+    """Reworded samples that are left out because they have whole texts of the benchmark, which may
+    not be redistributed."""
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     """The substitute for a rejected sample in the updated arm."""
     snippets: bool = True
@@ -219,6 +223,11 @@ class SampleRow(Value):
     reason: str = ""
     """The reason that it was not accepted, in words of CoreEval's code; empty if only a model, an
     endpoint or a text could tell it."""
+
+
+def count_unlicensed(rows: Iterable[SampleRow]) -> int:
+    """Return how many samples lack a reworded text only because it has texts of the benchmark."""
+    return sum(row.semantic_status == "licence" and not row.withheld for row in rows)
 
 
 class IdentifierRow(Value):

@@ -24,6 +24,7 @@ from coreeval.runs.arms import (
     class_label_metadata,
     iter_used_evidence,
     original_fields,
+    passed_on_results,
     semantic_fields,
     shard_name,
     updated_fields,
@@ -147,11 +148,15 @@ def write_samples(path: Path, rows: Iterator[SampleRow]) -> int:
 
 
 def iter_sample_rows(
-    store: RunStore, *, on_reject: OnReject, withheld: Mapping[str, Withheld]
+    store: RunStore,
+    *,
+    on_reject: OnReject,
+    withheld: Mapping[str, Withheld],
+    redistribute: bool = True,
 ) -> Iterator[SampleRow]:
     """Yield the row of each sample in a release's table of samples."""
     dates = read_evidence_dates(store)
-    for ended in store.sample_results():
+    for ended in passed_on_results(store, redistribute=redistribute):
         why: Withheld = withheld.get(ended.sample.id, "")
         yield _sample_row(ended, dates, on_reject, why)
 

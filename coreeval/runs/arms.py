@@ -3,6 +3,8 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +13,8 @@ from coreeval.config.base import is_split_name
 from coreeval.errors import ConfigError
 from coreeval.schema import Evidence, Freshness, Label, ReplacedFact, Task, Triple
 from coreeval.tasks import kind_of
+from coreeval.tasks.kinds.base import count_units
+from coreeval.tasks.kinds.summary import SUMMARY
 from coreeval.tools.chunks import chunks
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
 from coreeval.tools.stores.run_store import RunStore
@@ -18,6 +22,9 @@ from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
 
 FACTS_AT_A_TIME = 500
 OnReject = Literal["drop", "semantic", "original"]
+LONG_WORDS = 8
+"""The fewest words, or letters in a script without spaces, of a text that is long enough to be
+protected (own choice): a sentence, in contrast to a name or a number."""
 PROVENANCE = (
     "id", "field", "before_head", "before_relation", "before_tail", "after_head", "after_relation",
     "after_tail", "evidence_id", "url", "domain", "published_at", "published_precision", "snippet",
@@ -35,6 +42,7 @@ def write_arms(
     split: str,
     on_reject: OnReject,
     without: Collection[str] = (),
+    redistribute: bool = True,
     snippets: bool = True,
 ) -> dict[str, int]:
     """Write updated, semantic and provenance, and return the number of rows of each.
@@ -46,13 +54,17 @@ def write_arms(
         split: The prefix of the file names.
         on_reject: The substitute for a rejected sample in the updated arm.
         without: The samples to leave out.
+        redistribute: Whether texts of the benchmark may be passed on; otherwise reworded samples
+            that contain whole ones are left out.
         snippets: Whether provenance quotes the news; it always has their hashes.
     """
     shard = shard_name(split)
     columns = arm_columns(task)
     label = class_label_metadata(task, columns)
-    updated = _but(_updated(store, task, on_reject), without)
-    semantic = _but(_semantic(store, task), without)
+    updated, semantic = (
+        _but(rows(passed_on_results(store, redistribute=redistribute)), without)
+        for rows in (partial(_updated, task, on_reject), partial(_semantic, task))
+    )
     facts = _but(fact_rows(store), without)
     return {
         "updated": write_parquet(folder / "updated" / shard, columns, updated, metadata=label),
@@ -71,7 +83,7 @@ def write_control(store: RunStore, task: Task, folder: Path, *, split: str) -> i
     It has the rows of an updated arm, but without substitutes for rejected samples.
     """
     columns = arm_columns(task)
-    rows = _updated(store, task, "drop")
+    rows = _updated(task, "drop", store.sample_results())
     path = folder / "control" / shard_name(split)
     return write_parquet(path, columns, rows, metadata=class_label_metadata(task, columns))
 
@@ -126,15 +138,45 @@ def semantic_fields(ended: SampleResult) -> Mapping[str, str] | None:
     return ended.result.semantic if ended.result.semantic_status == "reworded" else None
 
 
-def _updated(store: RunStore, task: Task, on_reject: OnReject) -> Iterator[ParquetRow]:
+def passed_on_results(store: RunStore, *, redistribute: bool) -> Iterator[SampleResult]:
+    """Yield the result of each sample with only those reworded texts that may be passed on.
+
+    Args:
+        store: The run's store.
+        redistribute: Whether texts of the benchmark may be passed on.
+    """
     for ended in store.sample_results():
+        if redistribute or not _contains_original_text(ended):
+            yield ended
+        else:
+            left_out = {"semantic_status": "licence", "semantic": None}
+            yield replace(ended, result=ended.result.model_copy(update=left_out))
+
+
+def _contains_original_text(ended: SampleResult) -> bool:
+    """Return whether a reworded sample still has a whole, long text of its original.
+
+    Accepted answers share a field, with one answer in each line.
+    """
+    fields, original = semantic_fields(ended) or {}, ended.sample.fields
+    return any(
+        text == original.get(name)
+        and (name == SUMMARY or max(map(count_units, text.splitlines()), default=0) >= LONG_WORDS)
+        for name, text in fields.items()
+    )
+
+
+def _updated(
+    task: Task, on_reject: OnReject, results: Iterable[SampleResult]
+) -> Iterator[ParquetRow]:
+    for ended in results:
         fields = updated_fields(ended, on_reject)
         if fields:
             yield arm_row(task, ended, fields)
 
 
-def _semantic(store: RunStore, task: Task) -> Iterator[ParquetRow]:
-    for ended in store.sample_results():
+def _semantic(task: Task, results: Iterable[SampleResult]) -> Iterator[ParquetRow]:
+    for ended in results:
         fields = semantic_fields(ended)
         if fields:
             yield arm_row(task, ended, fields)

@@ -216,6 +216,14 @@ def test_the_frequency_follows_from_the_dates(days: list[str], frequency: str) -
     )
 
 
+@pytest.mark.parametrize("words", ["It was {:.2f}%", "It was {:.2f} percent.", "{:.2f} per cent"])
+def test_answers_in_percent_need_no_unit(about: Series, words: str) -> None:
+    known = truth(about)
+    rows: list[Row] = [{"date": day, "response": words.format(v)} for day, v in known.items()]
+    [row] = numleak(rows, known, draws=DRAWS).table
+    assert row["parsed"] == row["n"] == len(known)
+
+
 def test_terms_are_taken_as_given(about: Series) -> None:
     rows = answers(knows("m", about))
     found = numleak(

@@ -165,6 +165,16 @@ def test_refresh_beside_an_unfinished_run_names_resume(lab: Lab) -> None:
     assert lab.asked() == []
 
 
+def test_a_run_that_was_renamed_does_not_hide_a_newer_unfinished_one(lab: Lab) -> None:
+    done = refresh(lab.config, limit=1).run_dir
+    done.rename(done.with_name("first-try"))
+    lab.server.answers = lambda _: Reply(status=401, error={"message": "no"})
+    with pytest.raises(CredentialError):
+        refresh(lab.config, limit=3)
+    with pytest.raises(RunStateError, match="the last run of 'survival' is unfinished"):
+        refresh(lab.config, limit=3)
+
+
 def test_two_runs_may_start_in_one_second(lab: Lab) -> None:
     moment = RunHooks(now=lambda: datetime(2026, 11, 1, 3, tzinfo=UTC))
     runs = [refresh(lab.config, limit=1, around=moment).run_dir.name for _ in range(3)]

@@ -1,20 +1,30 @@
 """Runs of choices, answers and summaries are released, verified, compared and described."""
 
 import asyncio
+import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
+from coreeval.agents.safety import EMPTY_TAKEDOWN
+from coreeval.releases.carry_over import CarryOver, CarryOverTerms
 from coreeval.releases.comparable import open_comparable
 from coreeval.releases.contents import find_contradictions
 from coreeval.releases.diff import compare_in_full
+from coreeval.releases.release import Release
 from coreeval.releases.sample_tables import load_originals
+from coreeval.releases.sources import Horizon
 from coreeval.releases.verify import require_whole
+from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.schema import TaskKind
 from coreeval.tasks.kinds import title_fields
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kinds import OPEN, SEMANTIC, UPDATED, make_kind_run
+from tests.releases.kit import NOW, Made
 from tests.releases.people import rewrite
 
 OTHERS = [kind for kind in get_args(TaskKind) if kind != "labels"]
@@ -68,6 +78,82 @@ def test_a_run_and_its_release_do_not_differ(tmp_path: Path, kind: TaskKind) -> 
     sides = map(open_comparable, (made.files.root, made.release().path))
     found = compare_in_full(*sides)
     assert (found.samples.kept, found.samples.changed, found.samples.added) == (1, 0, 0)
+
+
+LONG = "the mayor opened the old bridge at noon"
+"""Eight words."""
+
+
+def _keeping(folder: Path, fields: dict[str, str], **dataset: object) -> Made:
+    """Return a run whose first sample was reworded, except for these fields."""
+    made = make_kind_run(folder, "summary" if "summary" in fields else "choice", **dataset)
+    with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
+        sample = store.sample("q1")
+    kept = sample.fields | fields
+    with closing(sqlite3.connect(made.files.store)) as database, database:
+        database.execute("UPDATE samples SET fields = ? WHERE id = 'q1'", [json.dumps(kept)])
+    new = {name: f"New words: {text}" for name, text in kept.items()}
+    asyncio.run(rewrite(made, "q1", semantic=new | fields, updated=new))
+    return made
+
+
+def _semantic(release: Release) -> tuple[list[str], int, str]:
+    rows = [row.id for row in release.arm("semantic")]
+    return rows, release.manifest.semantic_left_out, next(release.samples()).semantic_status
+
+
+@pytest.mark.parametrize("fields", [{"summary": "A dam."}, {"A": LONG, "B": "Bo Li"}])
+def test_a_reworded_sample_with_whole_texts_of_the_benchmark_is_not_released(
+    tmp_path: Path, fields: dict[str, str]
+) -> None:
+    release = _keeping(tmp_path, fields).release()
+    require_whole(release.path)
+    assert _semantic(release) == ([], 1, "licence")
+    assert "1 other is left out, because part" in (release.path / "README.md").read_text("utf-8")
+    assert [row.id for row in release.arm("updated")] == ["q1"]
+
+
+@pytest.mark.parametrize("fields", [{"summary": "A dam."}, {"A": LONG, "B": "Bo Li"}])
+def test_a_reworded_sample_with_whole_texts_is_released_if_the_licence_allows(
+    tmp_path: Path, fields: dict[str, str]
+) -> None:
+    release = _keeping(tmp_path, fields, licence=OPEN).release()
+    require_whole(release.path)
+    assert _semantic(release) == (["q1"], 0, "reworded")
+    assert "left out" not in (release.path / "README.md").read_text("utf-8")
+
+
+def test_short_options_may_stay_in_a_release(tmp_path: Path) -> None:
+    release = _keeping(tmp_path, {"A": LONG.removesuffix(" noon"), "B": "Bo Li"}).release()
+    assert _semantic(release) == (["q1"], 0, "reworded")
+
+
+def test_a_rejected_sample_is_not_replaced_by_whole_texts_of_the_benchmark(tmp_path: Path) -> None:
+    made = _keeping(tmp_path, {"summary": "A dam."})
+    config = made.files.config.read_text()
+    made.files.config.write_text(config.replace("on_reject: drop", "on_reject: semantic"))
+    asyncio.run(rewrite(made, "q1", outcome="rejected_facts", updated=None, facts=()))
+    manifest = read_manifest(made.files.manifest)
+    counts = full_counts(3, {"rejected_facts": 1, "no_knowledge": 2})
+    write_manifest(made.files.manifest, manifest.model_copy(update={"counts": counts}))
+    release = made.release(allow_empty_arm=True)
+    require_whole(release.path)
+    assert release.manifest.on_reject == "semantic" and not list(release.arm("updated"))
+
+
+def test_a_sample_that_is_kept_from_a_release_without_its_reworded_text_has_none(
+    tmp_path: Path,
+) -> None:
+    made = _keeping(tmp_path, {"summary": "A dam."})
+    release = made.release()
+    with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
+        sample = store.sample("q1")
+    terms = CarryOverTerms(
+        horizon=Horizon(), takedown=EMPTY_TAKEDOWN, min_precision="cluster", targets=()
+    )
+    kept = CarryOver(release, terms).carry_over(sample)
+    assert kept and kept.result.updated and kept.result.semantic is None
+    assert kept.result.semantic_status == "licence"
 
 
 def test_a_name_in_an_option_is_taken_down(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from coreeval.evaluation.numleak.replies import (
     DateComparison,
     Point,
     Reply,
+    are_in_percent,
 )
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 from coreeval.evaluation.numleak.series.own_values import (
@@ -355,10 +356,9 @@ def infer_series(
     tolerance = scale_tolerance(values)
     if tolerance <= 0:
         return None
-    percent = any("%" in (reply.response or "") for reply in replies)
     about = OwnSeries(
         name=name,
-        unit="percent" if percent else PLAIN_UNIT,
+        unit="percent" if are_in_percent(replies) else PLAIN_UNIT,
         tolerances=(tolerance,),
         source=file,
     )
