@@ -2,13 +2,14 @@
 
 import json
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
 from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, UsageError
+from coreeval.releases.create import make_release
 from coreeval.releases.release import read_release
 from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import ReviewEntry, Verdict
@@ -306,6 +307,32 @@ def test_a_rejected_sample_is_in_no_arm_of_the_next_release(made: Made) -> None:
     rows = {row.id: row for row in after.samples()}
     assert {(rows[key].outcome, rows[key].withheld) for key in gone} == {("accepted", "review")}
     assert "Ada Roe opened it" not in (after.path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_rejected_sample_stays_out_after_the_project_was_renamed(
+    made: Made, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    decide(made, 0, "rejected")
+    run, renamed = made.folder / "data" / "run", made.folder / "renamed"
+    renamed.mkdir()
+    run.parent.mkdir()
+    made.files.root.rename(run)
+    (made.folder / ".coreeval").rename(renamed / ".coreeval")
+    if there:
+        (made.folder / ".coreeval").mkdir()  # such as the workspace of a new project of this name
+    monkeypatch.chdir(renamed)
+    assert load_review(run).rejected == {sample_id(0)}
+    released = make_release(run, version="1", out=made.folder / "out", now=lambda: NOW)
+    assert sample_id(0) not in {row.id for row in released.arm("updated")}
+    home = made.folder / ".coreeval"
+    home.mkdir(exist_ok=True)
+    choice = Choice(sample=sample_id(0), verdict="approved")
+    record_choices(run, [choice], by="Bo", now=lambda: NOW + timedelta(days=1))
+    assert not load_review(run).rejected
+    (renamed / ".coreeval").rename(renamed / "aside")
+    (run.parent / ".coreeval").write_text("a file")
+    assert not load_review(run).rejected
 
 
 def test_a_release_counts_the_accepted_samples_that_are_withheld_once(made: Made) -> None:

@@ -6,6 +6,7 @@ from it.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import merge
 from pathlib import Path
 
 from coreeval.errors import ReviewOpen, RunCorrupt, RunStateError, UsageError, suggest_name
@@ -24,7 +25,7 @@ from coreeval.releases.review.notes import Remarks, read_notes
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.workspace import RunFiles, Workspace, command
+from coreeval.tools.workspace import RunFiles, Workspace, command, find_own_workspaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,21 @@ def open_log(manifest: Manifest) -> DecisionLog:
     return DecisionLog(Workspace(Path(manifest.workspace)).decisions(manifest.name))
 
 
+def read_decisions(files: RunFiles, manifest: Manifest) -> list[Decision]:
+    """Return the decisions in a run's workspaces; of several about a text, the last one applies.
+
+    They are the manifest's workspace, which a renamed project leaves missing, and those that the
+    run's location implies.
+
+    Raises:
+        RunCorrupt: a log of decisions is damaged.
+    """
+    places = (*find_own_workspaces(files.root), Path(manifest.workspace))
+    paths = (Workspace(place).decisions(manifest.name) for place in places)
+    logs = dict.fromkeys(path.resolve() for path in paths if path.exists())
+    return list(merge(*(DecisionLog(log).every() for log in logs), key=lambda each: each.at))
+
+
 def open_reviewed_releases(manifest: Manifest) -> ReviewedReleases:
     """Return the reviewed releases of a run's benchmark.
 
@@ -116,7 +132,8 @@ def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review
     Raises:
         RunCorrupt: the log of decisions is damaged.
     """
-    decisions, notes = open_log(manifest).in_force(), read_notes(manifest)
+    decisions = {each.about: each for each in read_decisions(files, manifest)}
+    notes = read_notes(manifest)
     against = {about for about, said in decisions.items() if said.verdict == "rejected"}
     samples = (
         each.model_copy(update={"decision": decisions.get((each.sample, each.digest))})
@@ -205,7 +222,7 @@ def record_choices(
     _refuse_contradictions(choices)
     for choice in choices:
         _check_choice(choice, texts, run)
-    every, at = log.every(), now().isoformat(timespec="seconds")
+    every, at = read_decisions(files, manifest), now().isoformat(timespec="seconds")
     known = {decision.about: decision for decision in every}
     made = {
         choice.sample: Decision(
