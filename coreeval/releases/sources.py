@@ -16,7 +16,13 @@ from coreeval.agents.safety import Takedown, load_active_takedown
 from coreeval.config import Config, DatasetConfig, load_config
 from coreeval.config.dates import parse_age
 from coreeval.errors import ReleaseError
-from coreeval.releases.release import Release, find_latest_release, list_releases, read_release
+from coreeval.releases.release import (
+    MANIFEST,
+    Release,
+    find_latest_release,
+    list_releases,
+    read_release,
+)
 from coreeval.releases.release_manifest import Licence, ParentRelease, SampleRow
 from coreeval.releases.verify import verify
 from coreeval.runs.arms import OnReject
@@ -52,7 +58,7 @@ def find_parent(
     if chosen != "latest":
         found = read_release(chosen)
     elif followed:
-        found = _followed_parent(followed)
+        found = _followed_parent(followed, folders)
     else:
         found = find_latest_release(list_series(name, folders))
     if found:
@@ -61,8 +67,18 @@ def find_parent(
     return found
 
 
-def _followed_parent(by_run: FollowedRelease) -> Release:
-    found = read_release(Path(by_run.path))
+def _followed_parent(by_run: FollowedRelease, folders: Iterable[Path]) -> Release:
+    path = Path(by_run.path)
+    if not (path / MANIFEST).exists():  # it was moved, for example with its project
+        for each in (each for folder in folders for each in list_releases(folder)):
+            if each.digest == by_run.digest:
+                return each
+        raise ReleaseError(
+            f"release {by_run.version}, from which the run was made, is not in its place",
+            where=by_run.path,
+            hint="move it back, or tell `coreeval release` where it is now: --parent DIR",
+        )
+    found = read_release(path)
     if found.digest != by_run.digest:
         raise ReleaseError(
             f"this is not release {by_run.version}, from which the run was made",

@@ -146,7 +146,7 @@ def test_a_run_needs_the_release_until_it_has_its_samples_and_no_longer(
         raise RunError("no team today")
 
     config, gone = shell.config(), RunHooks(watch=take_away)
-    with pytest.raises(ReleaseError, match=r"this is not a release[\s\S]*coreeval resume"):
+    with pytest.raises(ReleaseError, match=r"is not in its place[\s\S]*coreeval resume"):
         refresh(config, limit=5, run_dir="r", parent=copy, around=gone)
     aside.rename(copy)
     with pytest.raises(RunError, match="no team today"):

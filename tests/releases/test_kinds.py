@@ -20,7 +20,7 @@ from coreeval.releases.sample_tables import load_originals
 from coreeval.releases.sources import Horizon
 from coreeval.releases.verify import require_whole
 from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
-from coreeval.schema import TaskKind
+from coreeval.schema import Result, TaskKind
 from coreeval.tasks.kinds import title_fields
 from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kinds import OPEN, SEMANTIC, UPDATED, make_kind_run
@@ -145,15 +145,25 @@ def test_a_sample_that_is_kept_from_a_release_without_its_reworded_text_has_none
     tmp_path: Path,
 ) -> None:
     made = _keeping(tmp_path, {"summary": "A dam."})
-    release = made.release()
+    release = made.release("1")
     with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
-        sample = store.sample("q1")
+        known = list(store.sample_results())
     terms = CarryOverTerms(
         horizon=Horizon(), takedown=EMPTY_TAKEDOWN, min_precision="cluster", targets=()
     )
-    kept = CarryOver(release, terms).carry_over(sample)
-    assert kept and kept.result.updated and kept.result.semantic is None
-    assert kept.result.semantic_status == "licence"
+    made.files.store.unlink()
+    with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
+        store.add_samples(CarryOver(release, terms).iter_rows(each.sample for each in known))
+        for sample_id in store.pending():
+            asyncio.run(store.commit(Result(sample_id=sample_id, outcome="no_knowledge")))
+        kept = store.result("q1")
+    assert kept and kept.updated and kept.semantic is None
+    manifest = read_manifest(made.files.manifest)
+    write_manifest(made.files.manifest, manifest.model_copy(update={"kept": 1}))
+    second = made.release("2")
+    require_whole(second.path)
+    assert _semantic(second) == ([], 1, "licence")
+    assert [row.kept_from for row in second.samples()] == ["1", None, None]
 
 
 def test_a_name_in_an_option_is_taken_down(tmp_path: Path) -> None:

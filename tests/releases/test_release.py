@@ -428,6 +428,20 @@ def test_a_release_may_stand_elsewhere_and_still_know_its_parent(made: Made) -> 
     assert verify(second.path).chain == ("1",)
 
 
+def test_a_run_finds_the_release_that_it_follows_in_a_project_that_was_moved(made: Made) -> None:
+    first = made.release("1")
+    manifest = read_manifest(made.files.manifest)
+    moved = FollowedRelease(version="1", digest=first.digest, path=str(made.folder / "gone"))
+    write_manifest(made.files.manifest, manifest.model_copy(update={"parent": moved}))
+    found = made.release("2").manifest.parent
+    assert found and found.version == "1"
+    lost = moved.model_copy(update={"digest": "f00d"})
+    write_manifest(made.files.manifest, manifest.model_copy(update={"parent": lost}))
+    with pytest.raises(ReleaseError, match=r"release 1, .* is not in its place") as caught:
+        made.release("3")
+    assert "--parent DIR" in caught.value.hint
+
+
 def test_a_run_that_was_made_from_a_release_follows_it(made: Made) -> None:
     first = made.release("1")
     made.release("2")
