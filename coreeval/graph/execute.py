@@ -232,6 +232,7 @@ async def _run_graph(run: RunContext) -> None:
     TRACING.open()
     with handle_signals(run.stop, lambda: _tell_stopping(run)), _limit_time(run):
         async with beat_regularly(run.monitor, run.store):
+            await run.reserve_lost_calls()
             app = build_run_graph(RunNodes(run)).compile()
             await app.ainvoke({"note": ""}, {"run_name": "run"})
     if run.stop.error:

@@ -76,6 +76,7 @@ from coreeval.tools.workspace import (
     RunFiles,
     Workspace,
     command,
+    has_paid_answers,
     workspace_for,
 )
 
@@ -221,6 +222,7 @@ def retry(
         RunLocked: another process is using it.
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
+    _require_workspace(files, manifest, open_if=_FAILED)
     require_trusted(setup.config, open_workspace(manifest))
     with lock_opened_run(files, manifest, setup):
         with open_store(files, around.now) as store:
@@ -304,22 +306,47 @@ def _has_open_samples(files: RunFiles) -> bool:
         return bool(store.pending())
 
 
-def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
+_CALLED = "SELECT 1 FROM calls LIMIT 1"
+_PAID = "SELECT 1 FROM calls WHERE NOT cached AND coalesce(usd, 1.0) > 0 LIMIT 1"
+_OPEN = "SELECT 1 FROM samples WHERE id NOT IN (SELECT sample_id FROM results) LIMIT 1"
+_FAILED = "SELECT 1 FROM results WHERE outcome = 'failed' LIMIT 1"
+
+
+def _require_workspace(files: RunFiles, manifest: Manifest, *, open_if: str = _OPEN) -> None:
     """Raise an error if a run was moved away from the answers that it has paid for.
 
+    If all its samples have ended, an existing workspace without these answers will do: they are not
+    needed again, and the budget counts the costs in run.db.
+
+    Args:
+        files: The run's files.
+        manifest: Its manifest.
+        open_if: The query that finds samples that the command continues or repeats.
+
     Raises:
-        RunStateError: models have answered it, and its workspace does not exist.
+        RunStateError: the workspace does not exist or does not have these answers.
+        RunCorrupt: a store is damaged.
     """
-    if Path(manifest.workspace).exists() or not has_store(files.store):
+    place = Path(manifest.workspace)
+    exists = place.exists()
+    if exists and has_paid_answers(place, manifest.payer):
         return
-    with open_readonly(files.store, what="run.db") as store:
-        called = store.execute("SELECT 1 FROM calls LIMIT 1").fetchone()
-    if called:
+    needed = (_PAID, open_if) if exists else (_CALLED,)
+    if any(_has_rows(each.store, needed) for each in (files, files.control)):
         raise RunStateError(
-            "the workspace of this run, whose calls.db has the paid answers, is missing",
+            "the workspace of this run does not have the answers that the run has paid for",
             where=manifest.workspace,
-            hint=f"restore it, or set the folder that has calls.db: {HOME_VARIABLE}=DIR",
+            hint=f"restore its calls.db, or set the folder that has it: {HOME_VARIABLE}=DIR; if "
+            "the answers are lost, start a new run",
         )
+
+
+def _has_rows(path: Path, queries: Sequence[str]) -> bool:
+    """Return whether a run's store exists and each of the queries finds a row in it."""
+    if not has_store(path):
+        return False
+    with open_readonly(path, what="run.db") as store:
+        return all(store.execute(query).fetchone() for query in queries)
 
 
 def _reread_takedown(

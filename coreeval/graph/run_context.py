@@ -1,5 +1,6 @@
 """One run in the process that works on it: settings, stores, observers and its manifest."""
 
+import asyncio
 from collections.abc import Iterable
 from contextlib import closing
 from contextvars import Context, copy_context
@@ -317,10 +318,21 @@ class RunContext:
         for note in answer.notes:
             self.on_note(note)
 
+    async def reserve_lost_calls(self) -> None:
+        """Count calls of earlier processes as spent even if calls.db has lost them."""
+        billed = sum(row["usd"] or 0.0 for row in self._call_totals() if not row["cached"])
+        if billed and self.config.run.budget_usd is not None:
+            calls = await asyncio.to_thread(open_calls, self.workspace.calls, self.payer)
+            with closing(calls):
+                await calls.ledger.reserve_lost(billed)
+
+    def _call_totals(self) -> list[Row]:
+        passes = [self, self.control] if self.control else [self]
+        return merge_call_totals(row for each in passes for row in each.store.history.call_totals())
+
     def _cost(self) -> Cost:
         """Return total calls, tokens and money; the cost is unknown if a call has no price."""
-        passes = [self, self.control] if self.control else [self]
-        rows = merge_call_totals(row for each in passes for row in each.store.history.call_totals())
+        rows = self._call_totals()
         billed = [row for row in rows if not row["cached"]]
         priced = all(row["priced"] == row["calls"] for row in billed)
         billed_usd = sum(row["usd"] or 0.0 for row in billed)
@@ -350,7 +362,7 @@ class RunContext:
             return 0.0
         with closing(open_calls(self.workspace.calls, self.payer)) as calls:
             spent = calls.ledger.spent()
-        return spent.unknown_usd + max(0.0, round(spent.billed_usd - billed_usd, _DIGITS))
+        return max(0.0, round(spent.unknown_usd + spent.billed_usd - billed_usd, _DIGITS))
 
 
 @cache

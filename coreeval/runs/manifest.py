@@ -19,7 +19,7 @@ from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTi
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.plugin_origin import PluginOrigin
-from coreeval.tools.workspace import find_workspace, name_payer
+from coreeval.tools.workspace import HOME_VARIABLE, find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -254,6 +254,20 @@ def read_manifest(path: Path) -> Manifest:
     run = path.resolve().parent
     workspace = find_workspace(Path(found.workspace), run, found.payer)
     return found.model_copy(update={"workspace": str(workspace)})
+
+
+def require_workspace(manifest: Manifest) -> None:
+    """Raise an error if the workspace of a run is missing, so that it is not created anew.
+
+    Raises:
+        RunStateError: it does not exist.
+    """
+    if not Path(manifest.workspace).exists():
+        raise RunStateError(
+            "the workspace of this run, which stores what people say about its texts, is missing",
+            where=manifest.workspace,
+            hint=f"restore it, or set its folder: {HOME_VARIABLE}=DIR",
+        )
 
 
 def read_original_manifest(path: Path) -> Manifest:

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -186,7 +187,8 @@ def workspace_for(base: Path) -> Workspace:
 def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
     """Return the workspace of a run; a foreign manifest may name any folder.
 
-    The first existing folder of these is returned: the one that contains the run; the one beside
+    The first existing folder of these is returned: the one that `COREEVAL_HOME` names, if the run
+    paid there and not in the one that contains it; the one that contains the run; the one beside
     the run or the recorded one, if the run paid there; the one that `COREEVAL_HOME` names; the
     recorded one; the one beside the run. If none exists, the recorded one is returned.
 
@@ -196,13 +198,25 @@ def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
         payer: The run's name in the call store.
     """
     beside, home = run.parent / ".coreeval", os.environ.get(HOME_VARIABLE)
+    around = _enclosing_workspace(run)
     paid = (place for place in (beside, recorded) if knows_payer(place, payer))
     named = [expand_home(home)] if home else []
     # Lazy: `calls gc` has the call store locked, and opening it would wait for the lock.
-    likely = filter(_is_workspace, chain(_enclosing_workspace(run), paid))
+    copied_from = (place for place in named if _paid_there(place, around, payer))
+    likely = filter(_is_workspace, chain(copied_from, around, paid))
     others = (place for place in (recorded, beside) if _is_workspace(place))
     places = chain(likely, filter(Path.exists, named), others)
     return next(places, beside if recorded.exists() else recorded)
+
+
+def _paid_there(place: Path, around: Sequence[Path], payer: str) -> bool:
+    """Return whether a run has paid in a workspace, and not in the one that contains the run."""
+    return any(
+        place.resolve() != one.resolve()
+        and knows_payer(place, payer)
+        and not knows_payer(one, payer)
+        for one in around
+    )
 
 
 def leads_elsewhere(workspace: Path, run: Path, payer: str) -> bool:
@@ -227,14 +241,24 @@ def find_own_workspaces(run: Path) -> list[Path]:
 
 
 def knows_payer(workspace: Path, payer: str) -> bool:
-    """Return whether a run has paid for an answer in the call store of a workspace."""
-    if not _has_calls(workspace):
-        return False
+    """Return the same as `has_paid_answers`; False if the call store cannot be read."""
     try:
-        with open_readonly(Workspace(workspace).calls, what="the call store") as store:
-            return store.execute(_PAID_BY, (payer,)).fetchone() is not None
+        return has_paid_answers(workspace, payer)
     except RunError:
         return False
+
+
+def has_paid_answers(workspace: Path, payer: str) -> bool:
+    """Return whether a run has paid for an answer in the call store of a workspace.
+
+    Raises:
+        RunCorrupt: the call store is damaged.
+        RunError: the call store cannot be used now.
+    """
+    if not _has_calls(workspace):
+        return False
+    with open_readonly(Workspace(workspace).calls, what="the call store") as store:
+        return store.execute(_PAID_BY, (payer,)).fetchone() is not None
 
 
 def _enclosing_workspace(run: Path) -> list[Path]:

@@ -174,6 +174,21 @@ def test_the_workspace_that_is_named_comes_before_one_that_knows_nothing(
     assert find_workspace(tmp_path / "gone", tmp_path / "run", "r@now") == named
 
 
+def test_the_workspace_that_is_named_comes_before_another_if_only_it_knows_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named, around = paid_in(tmp_path / "old", "r@now"), tmp_path / "new" / ".coreeval"
+    run = around / "runs" / "name" / "start"
+    run.mkdir(parents=True)
+    assert find_workspace(named, run, "r@now") == around
+    monkeypatch.setenv("COREEVAL_HOME", str(named))
+    assert find_workspace(named, run, "r@now") == named
+    assert find_workspace(named, run, "another@now") == around
+    assert find_workspace(named, run, "r@now") == named
+    paid_in(around, "r@now")
+    assert find_workspace(named, run, "r@now") == around
+
+
 def test_only_a_workspace_that_knows_a_run_need_not_be_near(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

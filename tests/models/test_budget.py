@@ -350,3 +350,13 @@ async def test_callers_wait_together_for_what_is_never_settled(
         assert asyncio.get_running_loop().time() - began < 5 * 1.5
     finally:
         other.close()
+
+
+async def test_calls_that_only_the_run_records_stay_spent(path: Path) -> None:
+    for recorded, kept in ((4.0, 4.0), (4.0, 4.0), (3.0, 4.0), (6.0, 6.0)):
+        store = open_calls(path, "run")
+        await store.ledger.reserve_lost(recorded)
+        assert store.ledger.spent() == SpendingTotal(billed_usd=0, unknown_usd=kept)
+        with pytest.raises(BudgetSpent):
+            await reserve(budget_of(store, 10), 11 - int(kept))
+        store.close()

@@ -102,6 +102,7 @@ def make_run(
     source.write_text(yaml.safe_dump(settings))
     chosen = load_config(source)
     made.files.root.mkdir()
+    (folder / ".coreeval").mkdir(exist_ok=True)
     made.files.config.write_text(yaml.safe_dump(chosen.model_dump(mode="json"), sort_keys=False))
     samples = load_benchmark(chosen.dataset, load_task("emotion")).samples
     asyncio.run(_fill(made.files.store, samples, evidence or news))

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, UsageError
+from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, RunStateError, UsageError
 from coreeval.releases.create import make_release
 from coreeval.releases.release import read_release
 from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import ReviewEntry, Verdict
+from coreeval.releases.review.notes import add_note
 from coreeval.releases.review.review import Choice, record_choices, resolve_run
 from coreeval.releases.verify import verify
 from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
@@ -362,3 +363,20 @@ def test_a_release_leads_to_the_run_that_it_was_made_of(made: Made) -> None:
     assert resolve_run(release.path) == home
     with pytest.raises(UsageError, match="neither a run nor a release"):
         resolve_run(made.folder)
+
+
+def test_no_decision_or_note_creates_a_workspace_where_the_project_was(made: Made) -> None:
+    workspace = made.folder / ".coreeval"
+    workspace.rename(made.folder / "renamed")
+    (away := made.folder.parent / f"{made.folder.name}-away").mkdir()
+    run = Path(shutil.move(made.files.root, away))
+    choice = Choice(sample=sample_id(0), verdict="rejected")
+    for say in (
+        lambda: record_choices(run, [choice], by="Ada", now=lambda: NOW),
+        lambda: add_note(run, sample_id(0), "odd", [], by="Ada", now=lambda: NOW),
+    ):
+        with pytest.raises(RunStateError, match="workspace of this run") as caught:
+            say()
+        assert caught.value.where == str(workspace)
+        assert "COREEVAL_HOME" in caught.value.hint
+    assert not workspace.exists()

@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from coreeval.errors import RunCorrupt, RunLocked, UsageError
-from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, read_manifest, require_workspace
 from coreeval.runs.names import require_tag
 from coreeval.schema import Text, Value
 from coreeval.tools.clock import Clock, utc_now
@@ -191,7 +191,7 @@ def add_note(
     Raises:
         UsageError: the run has no such sample, a value is too long, a word is not a tag, the name
             is empty, or there is nothing to save.
-        RunStateError: there is no run.
+        RunStateError: there is no run, or its workspace is missing.
         RunCorrupt: the log of notes is a link, pipe or device, or is too large.
         RunLocked: another process is adding notes.
     """
@@ -206,6 +206,7 @@ def add_note(
         run=manifest.run,
     )
     _require_sample(files, sample)
+    require_workspace(manifest)
     open_notes(manifest).append(line, before)
 
 

@@ -22,7 +22,7 @@ from coreeval.releases.review.decisions import (
 )
 from coreeval.releases.review.listing import find_published_text, list_samples
 from coreeval.releases.review.notes import Remarks, read_notes
-from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, read_manifest, require_workspace
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command, find_own_workspaces
@@ -211,7 +211,7 @@ def record_choices(
     Raises:
         UsageError: `by` is empty, a choice is not about a text of the run, or a row of a sheet
             would reverse a decision that the sheet does not show.
-        RunStateError: there is no run.
+        RunStateError: there is no run, or its workspace is missing.
     """
     if not by.strip():
         raise UsageError("a decision needs a name", where="--by", hint="add your name: --by NAME")
@@ -239,6 +239,7 @@ def record_choices(
     _refuse_reversals(choices, made, every, known)
     new = tuple(each for each in made.values() if not _is_in_force(known.get(each.about), each))
     if new:
+        require_workspace(manifest)
         log.append(new)
     return ChoiceResult(new=new, unchanged=len(choices) - len(new))
 

@@ -147,6 +147,17 @@ class Ledger:
         await self._add_up(0, 0.0)  # rows may have been deleted meanwhile
         return reservation if await self._insert(reservation, key, budget_usd) else None
 
+    async def reserve_lost(self, recorded_usd: float) -> None:
+        """Reserve forever what the payer has spent on calls that this file does not contain.
+
+        Args:
+            recorded_usd: The cost of the calls that the payer's own store records.
+        """
+        spent = self.spent()
+        lost = round(recorded_usd - spent.billed_usd - spent.unknown_usd, DIGITS)
+        if lost > 0:
+            await self.reserve("", lost)
+
     async def _add_up(self, seen: int, billed: float) -> None:
         """Sum up what was billed after a row up to which the amount is known."""
         self._not_added = 0
