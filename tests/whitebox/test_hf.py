@@ -265,12 +265,17 @@ async def test_weights_that_went_away_end_the_run_with_one_message(
 
 
 DYING = """
-import os, signal, sys
+import os, signal, sqlite3, sys, time
 from coreeval.__main__ import run
 from coreeval.models import hf
 answer, left = hf.LocalQueue._answer_some, iter(range(4))
+calls = sqlite3.connect(os.environ["CALLS"], check_same_thread=False)
+count = lambda: calls.execute("SELECT count(*) FROM calls").fetchone()
+before = count()
 def answered(self, some):
     if next(left) == 3:
+        while count() == before:
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
     return answer(self, some)
 hf.LocalQueue._answer_some = answered
@@ -281,7 +286,7 @@ sys.exit(run())
 def test_a_killed_evaluation_goes_on_and_asks_nothing_twice(finished: Lab, chat: Path) -> None:
     target = json.dumps({"model": f"hf:{chat}", "extra": {"device": "cpu", "batch": 1}})
     command = ("evaluate", str(finished.files.root), "--target", target)
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "CALLS": str(finished.workspace.calls)}
 
     def asked_keys() -> list[str]:
         with closing(open_calls(finished.workspace.calls)) as store:
