@@ -233,7 +233,7 @@ def _take_down(chain: Chain, run: Path, release: Path, config: Mapping[str, Any]
     if newer is None:
         return
     _follow(chain, run, newer, config, record=False)  # its answers were given before
-    if name.casefold() in _read_texts(newer).casefold():
+    if re.search(rf"\b{name}\b", _read_texts(newer)):
         chain.faults.append(f"{name!r} was taken down and is in {newer}")
 
 
