@@ -1,7 +1,7 @@
 """Records in a run's store what a remote news source bills, before its answer arrives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import Fetch
@@ -20,8 +20,10 @@ class NewsBill:
     backend: str
     store: RunStore
     elsewhere: Sequence[RunStore] = ()
-    _number: int | None = None
-    _written: int = 0
+    _number: int | None = field(default=None, init=False)
+    """The number of the row; None before it is written."""
+    _written: int = field(default=0, init=False)
+    """The bytes in the row."""
 
     def read_others(self) -> int:
         """Return the bytes billed to the run by other processes and passes."""

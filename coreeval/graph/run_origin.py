@@ -167,11 +167,10 @@ def _has_task_changed(manifest: Manifest, setup: Setup) -> bool:
     """Return whether the config's task is no longer the run's."""
     dataset, name = setup.config.dataset, setup.config.task
     try:
-        return hash_task(load_task(name, dataset.target, dataset.language)) != (
-            manifest.fingerprints.task
-        )
+        current = hash_task(load_task(name, dataset.target, dataset.language))
     except TaskError:
-        return Path(name).exists()
+        return Path(name).exists()  # a missing file is not a change
+    return current != manifest.fingerprints.task
 
 
 def _has_data_changed(manifest: Manifest, setup: Setup) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, get_args
 
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, ReleasedArm, hash_texts
-from coreeval.releases.release_manifest import ArmRow, IdentifierRow, SampleRow, count_unlicensed
+from coreeval.releases.release_manifest import ArmRow, IdentifierRow, SampleRow, count_left_out
 from coreeval.runs.manifest import full_counts
 from coreeval.runs.quality import SampleEnding, measure_shares
 from coreeval.schema import Task
@@ -150,7 +150,7 @@ def _find_other_number(release: Release, task: Task, samples: Samples, rows: dic
         "counts": outcomes,
         "kept": sum(row.kept_from is not None for row in ended),
         "arms": rows,
-        "semantic_left_out": count_unlicensed(ended),
+        "semantic_left_out": count_left_out(ended),
         "takedown.withheld": sum(row.withheld == "takedown" for row in ended),
         "quality": shares.model_dump(include=parts),
     }

@@ -44,7 +44,7 @@ from coreeval.releases.release_manifest import (
     SampleRow,
     TakedownState,
     Withheld,
-    count_unlicensed,
+    count_left_out,
 )
 from coreeval.releases.review import build_review
 from coreeval.releases.review.review import open_reviewed_releases
@@ -271,7 +271,7 @@ def _manifest(
         "findings": findings and strip_paths(findings.model_dump(mode="json"), made_of.base),
         "arms": found.arms,
         "snippets": how.snippets,
-        "semantic_left_out": count_unlicensed(read_samples(draft / "samples" / shard)),
+        "semantic_left_out": count_left_out(read_samples(draft / "samples" / shard)),
         "still_stale": _still_stale(made_of, read_samples(draft / "samples" / shard)),
         "review": found.review,
         "annotation": found.ratings,

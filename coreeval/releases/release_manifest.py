@@ -225,7 +225,7 @@ class SampleRow(Value):
     endpoint or a text could tell it."""
 
 
-def count_unlicensed(rows: Iterable[SampleRow]) -> int:
+def count_left_out(rows: Iterable[SampleRow]) -> int:
     """Return how many samples lack a reworded text only because it has texts of the benchmark."""
     return sum(row.semantic_status == "licence" and not row.withheld for row in rows)
 

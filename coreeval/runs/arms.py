@@ -25,13 +25,15 @@ OnReject = Literal["drop", "semantic", "original"]
 LONG_WORDS = 8
 """The fewest words, or letters in a script without spaces, of a text that is long enough to be
 protected (own choice): a sentence, in contrast to a name or a number."""
-PROVENANCE = (
-    "id", "field", "before_head", "before_relation", "before_tail", "after_head", "after_relation",
-    "after_tail", "evidence_id", "url", "domain", "published_at", "published_precision", "snippet",
-    "snippet_sha256", "after_cutoff", "text_sha256", "evidence_depth", "source", "licence",
+TRIPLE_COLUMNS = (
+    "before_head", "before_relation", "before_tail", "after_head", "after_relation", "after_tail",
 )  # fmt: skip
-
-TRIPLE_COLUMNS = PROVENANCE[2:8]
+"""The columns of provenance with the old and the new triple."""
+PROVENANCE = (
+    "id", "field", *TRIPLE_COLUMNS, "evidence_id", "url", "domain", "published_at",
+    "published_precision", "snippet", "snippet_sha256", "after_cutoff", "text_sha256",
+    "evidence_depth", "source", "licence",
+)  # fmt: skip
 
 
 def write_arms(

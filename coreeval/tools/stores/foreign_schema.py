@@ -27,11 +27,12 @@ _NOT_READ = ("CREATE TRIGGER ", f"CREATE VIRTUAL TABLE {SEARCH_INDEX} ")
 _OF_SQLITE = frozenset({"sqlite_stat1", "sqlite_stat4", "sqlite_sequence"})
 """The tables that ANALYZE adds, and the one of columns that count up."""
 _MOST_NAME = 60
+"""The most characters of a name in a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSchema:
-    """What CoreEval, or a library of it, creates in a database."""
+    """What CoreEval, or a library that it uses, creates in a database."""
 
     statements: frozenset[str] = frozenset()
     """Statements, as from `normalise_statement`."""
