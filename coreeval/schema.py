@@ -470,6 +470,12 @@ class FactVerdict(Value):
     statements: tuple[JudgedStatement, ...]
 
 
+Confidence = Literal["low", "medium", "high"]
+"""How certain a judge is of a label or gold."""
+Certainty = Literal["unclear", "low", "medium", "high"]
+"""How certain a judge was of an original's label; `unclear`: it did not find it."""
+
+
 class LabelVerdict(Value):
     """A blind judge's verdict on a text's label or gold."""
 
@@ -478,7 +484,7 @@ class LabelVerdict(Value):
     summary (`faithful`, `incomplete`, `unfaithful`), or `unclear`."""
     cue: str = ""
     """The decisive words."""
-    confidence: Literal["low", "medium", "high"] = "medium"
+    confidence: Confidence = "medium"
     fluency: Literal[1, 2, 3] = 3
     """The naturalness of the text on the CoreEval paper's scale (Table 13); 3 is best."""
     odd: str = ""

@@ -11,7 +11,7 @@ from coreeval.agents.roles import Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.models.answers import refuse_truth_value
 from coreeval.prompts import PromptName, PromptSet
-from coreeval.schema import Evidence, LabelVerdict, OptionVerdict, RoleName, Task, Value
+from coreeval.schema import Confidence, Evidence, LabelVerdict, OptionVerdict, RoleName, Task, Value
 from coreeval.tasks.kinds.choice import option_fields
 from coreeval.tasks.task_file import UNDECIDED
 
@@ -107,7 +107,7 @@ class SummaryVerdict(Value):
     missing: str
     added: str
     label: Literal["faithful", "incomplete", "unfaithful"]
-    confidence: Literal["low", "medium", "high"]
+    confidence: Confidence
     odd: str
     fluency: Annotated[Literal[1, 2, 3], BeforeValidator(refuse_truth_value)]
 

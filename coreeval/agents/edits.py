@@ -41,6 +41,7 @@ from coreeval.schema import (
     Task,
 )
 from coreeval.tasks.kinds.base import count_units
+from coreeval.tools.gdelt.words import search_keys
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\\n)\W*$")
 
@@ -260,6 +261,27 @@ _ORDINARY_LOCKS = frozenset({"label_carrier", "anaphor", "pun"})
 def _swap_first_case(span: str) -> str:
     """Return a span with the case of its first letter swapped; acronyms and `I` are unchanged."""
     return span if span[1:2].isupper() or span[:2] == "I " else span[0].swapcase() + span[1:]
+
+
+@dataclass(frozen=True)
+class SharedWords:
+    """The number of content words of a pair's second field, and of those also in the first."""
+
+    both: int
+    second: int
+
+    @property
+    def share(self) -> float:
+        """The share of the second field's words that are in the first field."""
+        return self.both / self.second
+
+
+def count_shared_words(task: Task, fields: Mapping[str, str]) -> SharedWords | None:
+    """Count the words that the fields of a pair share; None for other texts."""
+    if task.kind != "labels" or len(task.fields) != len(("first", "second")):
+        return None
+    first, second = (set(search_keys(fields.get(name, ""))) for name in task.fields)
+    return SharedWords(len(first & second), len(second)) if second else None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from coreeval.agents.roles import Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.models.answers import refuse_truth_value
 from coreeval.prompts import PromptName, PromptSet
-from coreeval.schema import Evidence, LabelVerdict, RoleName, Task, Value
+from coreeval.schema import Confidence, Evidence, LabelVerdict, RoleName, Task, Value
 from coreeval.tasks.task_file import UNDECIDED
 
 
@@ -19,7 +19,7 @@ class LabelAnswer(Value):
 
     cue: str
     label: str
-    confidence: Literal["low", "medium", "high"]
+    confidence: Confidence
     odd: str
     fluency: Annotated[Literal[1, 2, 3], BeforeValidator(refuse_truth_value)]
 

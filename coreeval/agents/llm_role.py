@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from string import Template
 from typing import Any, ClassVar
 
-from coreeval.agents.edits import length_limits
+from coreeval.agents.edits import count_shared_words, length_limits
 from coreeval.agents.events import bundle_reports
 from coreeval.agents.kinds import item_kind
 from coreeval.agents.roles import Fields
@@ -14,8 +14,9 @@ from coreeval.agents.text.words import count_words, normalise
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.languages import LANGUAGES
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
-from coreeval.prompts import Message, PromptName, PromptSet, to_prompt_json
+from coreeval.prompts import OPTIONAL, Message, PromptName, PromptSet, to_prompt_json
 from coreeval.schema import (
+    Certainty,
     Defect,
     Evidence,
     Lock,
@@ -71,8 +72,10 @@ class LLMRole:
 
     def _messages(self, **data: object) -> list[Message]:
         """Return the prompt with these values in its data blocks."""
+        absent = OPTIONAL - self._prompt.variables
         return self._prompt.fill(
-            **self._fixed, **{name: to_prompt_json(value) for name, value in data.items()}
+            **self._fixed,
+            **{name: to_prompt_json(value) for name, value in data.items() if name not in absent},
         )
 
 
@@ -152,6 +155,13 @@ def judged_text(fields: Fields) -> Fields:
 def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:
     """Return locked spans as data."""
     return [lock.model_dump() for lock in locks]
+
+
+def difficulty_data(task: Task, sample: Sample, certainty: Certainty) -> dict[str, str]:
+    """Return how hard the label of an original is to find, as data."""
+    shared = count_shared_words(task, sample.fields)
+    told = {"shared_words": f"{shared.both} of {shared.second}"} if shared else {}
+    return {"certainty": certainty} | told
 
 
 def word_limits(

@@ -1,6 +1,7 @@
 """The protocol for plugins that play roles, and the player that uses a plugin."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from inspect import Parameter, signature
 from typing import Final, Protocol, cast
 
 from pydantic import JsonValue
@@ -82,12 +83,20 @@ class PluginPlayer:
             PluginFailed: it failed, or returned an invalid result for the role.
         """
         with self._plugin.guard(f"the role {self._role}"):
-            said = await self._play(*given, **named)
+            said = await self._play(*given, **self._select_named(named))
         wanted = _RETURNS[self._role]
         if not isinstance(said, wanted):
             what = f"must return {wanted.__name__} as {self._role}, not {type(said).__name__}"
             raise self._plugin.fail(what)
         return said
+
+    def _select_named(self, named: Mapping[str, object]) -> dict[str, object]:
+        """Return the named arguments that the plugin takes, as later versions may add some."""
+        known = signature(self._play).parameters.values()
+        if any(one.kind is Parameter.VAR_KEYWORD for one in known):
+            return dict(named)
+        names = {one.name for one in known}
+        return {name: value for name, value in named.items() if name in names}
 
 
 def open_plugin_role(role: RoleName, model: ModelConfig, task: Task, seed: int) -> PluginPlayer:

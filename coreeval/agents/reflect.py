@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from coreeval.agents.defects import label_defect
 from coreeval.agents.kinds import FactQuestion, WrittenItem, item_kind
 from coreeval.agents.text.support import Support, evidence_text, is_quoted_in
-from coreeval.agents.text.words import find_content_words
+from coreeval.agents.text.words import find_content_words, has_span
 from coreeval.schema import (
+    Certainty,
     Defect,
     DefectKind,
     FactDefect,
@@ -180,6 +181,29 @@ def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
     what, route = _FLUENCY[verdict.fluency]
     at = f", see {verdict.odd!r}" if verdict.odd else ""
     return [Defect(check="fluency", kind="form", message=f"the text {what}{at}", route=route)]
+
+
+def find_ease_defects(
+    item: WrittenItem, verdict: LabelVerdict, certainty: Certainty, attempt: int
+) -> list[Defect]:
+    """Return a defect if the label of a first text is plainer than its original's.
+
+    The same judge read both: it was certain of the text's label, but not of the original's, and the
+    deciding words are new. Only a first attempt is returned for this, since the text is right (own
+    choice).
+    """
+    plainer = certainty in ("low", "medium") and verdict.confidence == "high"
+    if item.task.kind != "labels" or attempt > 1 or not plainer:
+        return []
+    original = " ".join(item.sample.fields.values())
+    if verdict.cue and all(has_span(original, part) for part in verdict.cue.split(" ... ")):
+        return []
+    cue = f" by {verdict.cue!r}" if verdict.cue else ""
+    message = (
+        f"the label is plainer than the original's: a reader was certain of it{cue}, but not of "
+        "the original's; show it no more openly than the original does"
+    )
+    return [label_defect("ease", message)]
 
 
 def is_contrary(task: Task, sample: Sample, verdict: LabelVerdict) -> bool:

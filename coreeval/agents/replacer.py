@@ -8,6 +8,7 @@ from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
+    difficulty_data,
     event_news_data,
     feedback_data,
     habits,
@@ -22,6 +23,7 @@ from coreeval.agents.roles import Fields, PlanWithText
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.prompts import PromptName, PromptSet
 from coreeval.schema import (
+    Certainty,
     Composition,
     Defect,
     Deletion,
@@ -142,6 +144,7 @@ class LLMReplacer(LLMRole):
         evidence: Sequence[Evidence],
         *,
         read_by: str = "",
+        certainty: Certainty = "high",
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
         previous_fields: Fields | None = None,
@@ -196,6 +199,7 @@ class LLMReplacerComposer(LLMRole):
         evidence: Sequence[Evidence],
         *,
         read_by: str = "",
+        certainty: Certainty = "high",
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
         previous_fields: Fields | None = None,
@@ -213,6 +217,7 @@ class LLMReplacerComposer(LLMRole):
         last = {"plan": plan_data(previous), "fields": previous_fields} if previous else None
         messages = self._messages(
             item=item,
+            difficulty=difficulty_data(self.task, sample, certainty),
             news=event_news_data(evidence),
             feedback={
                 "previous": last if feedback else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coreeval.schema import (
+    Certainty,
     Composition,
     Defect,
     Evidence,
@@ -61,6 +62,7 @@ class Replacer(Protocol):
         evidence: Sequence[Evidence],
         *,
         read_by: str = "",
+        certainty: Certainty = "high",
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
         previous_fields: Fields | None = None,
@@ -72,6 +74,7 @@ class Replacer(Protocol):
             extraction: The extraction of it.
             evidence: The news on offer.
             read_by: The words by which the blind judge recognised the original's label.
+            certainty: How certain that judge was of the original's label.
             feedback: The defects of the last attempt.
             previous: The plan of the last attempt.
             previous_fields: The text of the last attempt.
@@ -109,6 +112,8 @@ class CompositionRequest:
     """D^s as inspiration; None if the original could not be reworded."""
     read_by: str = ""
     """The words by which the blind judge recognised the original's label; empty if it did not."""
+    certainty: Certainty = "high"
+    """How certain that judge was of the original's label."""
     feedback: tuple[Defect, ...] = ()
     previous: Fields | None = None
     """The text that the feedback refers to; None for a first attempt."""

@@ -35,6 +35,11 @@ class Thresholds:
     one deviation)."""
     style_words: int = 6
     """The fewest content words from which a style can be recognised (own choice)."""
+    shared_words: float = 0.3
+    """The most by which the share of a pair's second field whose words are in the first may differ
+    from the original's (own choice: two of seven words)."""
+    shared_words_free: int = 2
+    """The number of shared words gained or lost that always passes (own choice)."""
     figures: int = 1
     """The most figures added to a personal text without figures: 3 to 5 % of tweets have more than
     one (`benchmarks/voice.py`)."""

@@ -83,6 +83,7 @@ class SampleNodes:
             original_label=verdict.label,
             original_fluency=verdict.fluency,
             read_by=verdict.cue if found else "",
+            certainty=verdict.confidence if found else "unclear",
             verdicts=[_make_verdict("original_label", 0, not contrary, _describe_label(verdict))],
         )
         if contrary and "outcome" not in state:
@@ -233,6 +234,7 @@ class SampleNodes:
             _parse_extraction(state),
             evidence,
             read_by=state.get("read_by", ""),
+            certainty=state.get("certainty", "high"),
             feedback=_parse_feedback(state),
             previous=previous,
             previous_fields=state.get("composed") or None,
@@ -300,15 +302,17 @@ class SampleNodes:
         wrong_facts = reflect.find_fact_defects(asked, fields, facts, plan)
         clumsy = reflect.find_fluency_defects(label, state.get("original_fluency", label.fluency))
         attempt = state["attempt"]
+        plainer = reflect.find_ease_defects(item, label, state.get("certainty", "high"), attempt)
         said = [
             _make_verdict(
                 "facts_supported", attempt, not wrong_facts, summarise_defects(wrong_facts)
             ),
             _make_verdict("label_preserved", attempt, not wrong_label, _describe_label(label)),
             _make_verdict("fluency", attempt, not clumsy, summarise_defects(clumsy)),
+            _make_verdict("difficulty", attempt, not plainer, summarise_defects(plainer)),
             *(_make_verdict(name, attempt, passed, reason) for name, passed, reason in beside),
         ]
-        defects = [*wrong_facts, *wrong_label, *clumsy]
+        defects = [*wrong_facts, *wrong_label, *clumsy, *plainer]
         if not defects:
             return _end_with("accepted", "") | SampleUpdate(verdicts=said)
         return self._next(state, attempt, defects) | SampleUpdate(verdicts=said)
@@ -386,6 +390,7 @@ class SampleNodes:
             substituted=substitute(sample, plan),
             reworded=state.get("semantic"),
             read_by=state.get("read_by", ""),
+            certainty=state.get("certainty", "high"),
             feedback=_parse_feedback(state),
             previous=state.get("composed") or None,
         )

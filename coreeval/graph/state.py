@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Protocol, get_args
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from coreeval.schema import Policy, Result, Rung
+from coreeval.schema import Certainty, Policy, Result, Rung
 
 SAMPLE_NODES = (
     "extract",
@@ -61,6 +61,8 @@ class SampleUpdate(TypedDict, total=False):
     """How naturally the original reads to the judge, 1 to 3."""
     read_by: str
     """The words from which the original's label was recognised; empty if it was not."""
+    certainty: Certainty
+    """How certain the judge was of the original's label."""
     rewrite: Json
     """D^s as the extractor wrote it in its own call; absent in the full pipeline."""
     semantic: dict[str, str] | None

@@ -235,8 +235,8 @@ def _read_prompt(path: Path) -> Prompt:
     return Prompt(str(path), text)
 
 
-OPTIONAL = frozenset({"language"})
-"""The variables that a user's prompt may do without: `language` came after such prompts existed."""
+OPTIONAL = frozenset({"difficulty", "language"})
+"""The variables that a user's prompt may do without: they came after such prompts existed."""
 
 
 def _check_variables(own: Prompt, built_in: Prompt) -> None:

@@ -62,3 +62,8 @@ def test_a_build_that_returns_no_player(site: Site) -> None:
     model = ModelConfig(model="role_of:Role".join(["plugin:", ""]))
     with pytest.raises(PluginFailed, match="must return an async function from build"):
         open_plugin_role("rewriter", model, load_task("mrpc", None, None), 7)
+
+
+def test_a_player_gets_the_arguments_that_it_names(site: Site) -> None:
+    player = _open(site, SAYS)
+    assert asyncio.run(player(SAMPLE, Extraction(), feedback=(), added_later=1))

@@ -7,6 +7,7 @@ from coreeval.agents.reflect import (
     NextAttempt,
     choose_outcome,
     decide_next,
+    find_ease_defects,
     find_fact_defects,
     find_fluency_defects,
     find_label_defects,
@@ -14,6 +15,8 @@ from coreeval.agents.reflect import (
     share_defect,
 )
 from coreeval.schema import (
+    Certainty,
+    Confidence,
     Defect,
     DefectKind,
     Evidence,
@@ -25,6 +28,7 @@ from coreeval.schema import (
     Route,
     Task,
 )
+from coreeval.tasks import load_task
 
 from .builders import PREMISES, TWEETS, news, sample, statement
 
@@ -207,3 +211,28 @@ def test_a_text_reads_no_worse_than_its_original(
     found = find_fluency_defects(verdict, original)
     assert [(defect.kind, defect.route) for defect in found] == ([("form", route)] if route else [])
     assert all("the turtles" in defect.message for defect in found)
+
+
+@pytest.mark.parametrize(
+    ("original", "text", "attempt", "found"),
+    [
+        ("low", "high", 1, True),
+        ("medium", "high", 1, True),
+        ("medium", "medium", 1, False),
+        ("high", "high", 1, False),
+        ("low", "high", 2, False),
+    ],
+)
+def test_a_first_text_whose_label_is_plainer_is_returned(
+    original: Certainty, text: Confidence, attempt: int, found: bool
+) -> None:
+    item = WrittenItem(task=TWEETS, sample=sample("x"), fields={"text": "Yay"}, evidence=[])
+    verdict = LabelVerdict(label="joy", cue="Yay", confidence=text)
+    plainer = find_ease_defects(item, verdict, original, attempt)
+    assert [(one.check, one.route) for one in plainer] == ([("ease", "compose")] if found else [])
+
+
+def test_a_question_is_not_returned_for_an_easy_answer() -> None:
+    task = load_task("question_answering")
+    item = WrittenItem(task=task, sample=sample("x"), fields={}, evidence=[])
+    assert not find_ease_defects(item, LabelVerdict(label="Rome", confidence="high"), "low", 1)

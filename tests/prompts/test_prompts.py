@@ -162,10 +162,11 @@ def test_task_lines_for_judges_give_nothing_away(name: str, target: str | None) 
     assert not [word for word in ("rewrit", "updat", "original", "new text") if word in told]
 
 
-def test_a_prompt_without_the_language_is_accepted(tmp_path: Path) -> None:
+def test_a_prompt_without_the_later_variables_is_accepted(tmp_path: Path) -> None:
     text = load_built_in_prompt("composer").text
-    (tmp_path / "composer.md").write_text(text.replace("$language", "English"))
-    assert "language" not in load_prompts(tmp_path)["composer"].variables
+    earlier = text.replace("$language", "English").replace("$difficulty", "{}")
+    (tmp_path / "composer.md").write_text(earlier)
+    assert not load_prompts(tmp_path)["composer"].variables & {"difficulty", "language"}
     (tmp_path / "composer.md").write_text(text.replace("$item", "an item"))
     with pytest.raises(PromptError, match="missing") as refused:
         load_prompts(tmp_path)

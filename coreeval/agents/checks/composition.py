@@ -214,6 +214,7 @@ COMPOSITION_CHECKS: tuple[Check, ...] = (
     form.check_emoji,
     form.check_target,
     form.check_length,
+    form.check_shared_words,
     check_window,
     check_numbers,
     check_dates,

@@ -12,7 +12,7 @@ from itertools import islice
 
 from coreeval.agents.checks.context import CheckContext
 from coreeval.agents.defects import form_defect
-from coreeval.agents.edits import keeps_lock, length_limits
+from coreeval.agents.edits import count_shared_words, keeps_lock, length_limits
 from coreeval.agents.kinds import item_kind
 from coreeval.agents.text import voice
 from coreeval.agents.text.language_checks import HEADLINE_STYLE, LANGUAGE
@@ -120,6 +120,25 @@ def check_length(case: CheckContext) -> Iterator[Defect]:
         if not wanted.fewest <= found <= wanted.most:
             between = f"between {wanted.fewest} and {wanted.most} are wanted"
             yield form_defect("length", f"{name} has {found} words; {between}")
+
+
+def check_shared_words(case: CheckContext) -> Iterator[Defect]:
+    """Yield a defect if the fields of a pair share many more or fewer words than the original's.
+
+    The more words a hypothesis shares with its premise, the easier its label is to find.
+    """
+    wanted = count_shared_words(case.task, case.request.sample.fields)
+    found = count_shared_words(case.task, case.fields)
+    if wanted is None or found is None:
+        return
+    slack = max(case.limits.shared_words * found.second, case.limits.shared_words_free)
+    if abs(found.both - wanted.share * found.second) > slack:
+        first, second = case.task.fields
+        yield form_defect(
+            "shared_words",
+            f"{found.both} of the {found.second} content words of {second} are in {first}; in the "
+            f"original {wanted.both} of {wanted.second} are: come closer to that",
+        )
 
 
 def check_original_copied(case: CheckContext) -> Iterator[Defect]:

@@ -26,6 +26,7 @@ from coreeval.agents.offline.word_lists import load_label_patterns
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.words import measure_containment
 from coreeval.schema import (
+    Certainty,
     Defect,
     Deletion,
     Entity,
@@ -64,6 +65,7 @@ class OfflineReplacer:
         evidence: Sequence[Evidence],
         *,
         read_by: str = "",
+        certainty: Certainty = "high",
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
         previous_fields: Fields | None = None,

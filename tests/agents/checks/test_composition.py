@@ -8,6 +8,7 @@ import pytest
 from coreeval.agents.checks import check_composition, clean_extraction, composition, form
 from coreeval.agents.checks.composition import Check
 from coreeval.agents.checks.context import UNRESTRAINED, CheckContext, Restraint
+from coreeval.agents.edits import SharedWords, count_shared_words
 from coreeval.agents.safety import build_takedown
 from coreeval.agents.text.words import MOST_SPANS
 from coreeval.schema import (
@@ -301,3 +302,32 @@ def test_nobody_on_the_takedown_list() -> None:
     ((route, message),) = found(composition.check_takedown, "Bob Ray left", new, restraint=listed)
     assert route == "evidence" and "'Maria Lopez'" in message
     assert found(composition.check_takedown, "Maria Lopez left", new, restraint=listed) == []
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "found"),
+    [
+        ("Ohio lost jobs at Target stores .", []),
+        ("In Ohio , Target cut 70 jobs .", ["shared_words"]),
+        ("Seventy people queued outside for bread .", ["shared_words"]),
+    ],
+)
+def test_the_fields_of_a_pair_share_about_as_many_words_as_before(
+    hypothesis: str, found: list[str]
+) -> None:
+    old = sample(
+        "Ford fell by 5 percent in Texas after it closed a plant .", "Ford shut a Texas site"
+    )
+    premise = "Target cut 70 jobs in Ohio , and 5 of them at night ."
+    fields = {"sentence1": premise, "sentence2": hypothesis}
+    given = request(old, evidence=(news("Target cut 70 jobs in Ohio"),))
+    case = CheckContext(task=PREMISES, request=given, fields=fields, window=WINDOW)
+    assert [one.check for one in form.check_shared_words(case)] == found
+
+
+def test_shared_words_count_for_pairs_alone() -> None:
+    assert count_shared_words(TWEETS, {"text": "So glad"}) is None
+    assert count_shared_words(PAIRS, {"sentence1": "Ford fell", "sentence2": "of the"}) is None
+    assert count_shared_words(PAIRS, {"sentence1": "Ford fell", "sentence2": "Ford rose"}) == (
+        SharedWords(1, 2)
+    )

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from coreeval.agents.edits import count_shared_words
 from coreeval.agents.llm_role import unchecked_fields
 from coreeval.agents.replacer import LLMReplacer, LLMReplacerComposer
 from coreeval.agents.roles import PlanWithText
@@ -211,3 +212,17 @@ async def test_a_premise_may_be_short_where_the_news_is(
     item = client.block("item")
     assert isinstance(item, dict)
     assert item["words"]["premise"]["fewest"] == fewest
+
+
+async def test_the_writer_is_told_how_hard_the_original_is(script: Script) -> None:
+    said = text_answer(decision="none_fits", statements=[], replacements=[]) | {
+        "fields": {"premise": "", "hypothesis": ""}
+    }
+    client = script(said)
+    await LLMReplacerComposer(RTE, client, PROMPTS)(PAIR, Extraction(), NEWS, certainty="medium")
+    shared = count_shared_words(RTE, PAIR.fields)
+    assert shared is not None
+    assert client.block("difficulty") == {
+        "certainty": "medium",
+        "shared_words": f"{shared.both} of {shared.second}",
+    }
