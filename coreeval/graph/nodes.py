@@ -309,9 +309,12 @@ class SampleNodes:
             ),
             _make_verdict("label_preserved", attempt, not wrong_label, _describe_label(label)),
             _make_verdict("fluency", attempt, not clumsy, summarise_defects(clumsy)),
-            _make_verdict("difficulty", attempt, not plainer, summarise_defects(plainer)),
             *(_make_verdict(name, attempt, passed, reason) for name, passed, reason in beside),
         ]
+        if task.kind == "labels":
+            said.append(
+                _make_verdict("difficulty", attempt, not plainer, summarise_defects(plainer))
+            )
         defects = [*wrong_facts, *wrong_label, *clumsy, *plainer]
         if not defects:
             return _end_with("accepted", "") | SampleUpdate(verdicts=said)

@@ -127,8 +127,8 @@ def test_each_step_is_of_its_kind(plain: Seen) -> None:
     )
     assert str(found.attributes["retrieval.documents.0.document.metadata"]).startswith('{"rung": ')
     judged = next(span for span in nodes if span.name == "reflect")
-    names = [judged.attributes[f"evaluations.{place}.evaluation.name"] for place in range(3)]
-    assert names == ["facts_supported", "label_preserved", "fluency"]
+    names = [judged.attributes[f"evaluations.{place}.evaluation.name"] for place in range(4)]
+    assert names == ["facts_supported", "label_preserved", "fluency", "difficulty"]
     assert [event["gen_ai.evaluation.name"] for _, event in judged.events] == names
     assert judged.attributes["evaluations.0.evaluation.annotator_kind"] == "LLM"
 
