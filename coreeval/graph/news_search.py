@@ -57,6 +57,8 @@ async def _run_phase(
             found.append(result)
         run.watch(Progress(stage="extract", done=next(done), total=len(pending)))
 
+    if pending:
+        run.watch(Progress(stage="extract", done=0, total=len(pending)))
     await runner.run(phase, pending, note)
     return found
 

@@ -335,3 +335,10 @@ def test_what_two_passes_used_is_added_up_by_model_and_an_unknown_price_stays_un
     (unknown,) = merge_call_totals([free, free])
     assert unknown["usd"] is None
     assert len(merge_call_totals([row, row | {"cached": True}])) == 2
+
+
+def test_a_stage_is_named_before_its_first_sample_has_ended(lab: Lab) -> None:
+    told = list[Progress]()
+    refresh(lab.config, limit=2, run_dir=lab.files.root, around=RunHooks(watch=told.append))
+    first = next(one for one in told if one.stage == "extract")
+    assert (first.done, first.total) == (0, 2)
