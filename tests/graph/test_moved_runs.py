@@ -88,6 +88,21 @@ def test_open_batches_of_a_moved_run_are_found_or_nothing_is_sent(
     assert set(lab.server.paid_ids.values()) == {1}
 
 
+def test_a_copy_of_an_interrupted_evaluation_has_its_answers(finished: Lab, tmp_path: Path) -> None:
+    spec = finished.target[:-1] + ", max_tokens: 100, price: {input: 100, output: 1000}}"
+    with pytest.raises(BudgetSpent):
+        evaluate(finished.files.root, targets=[spec], budget_usd=1.0)
+    asked = finished.asked()
+    assert asked
+    billed = finished.manifest.cost.billed_calls
+    finished.forget()
+    copy = tmp_path / "laptop" / ".coreeval" / "runs" / "survival" / "copy"
+    shutil.copytree(finished.files.root, copy)
+    done = resume(copy, budget_usd=100.0).manifest
+    assert not set(asked) & set(finished.asked())
+    assert done.cost.billed_calls == billed + len(finished.asked())
+
+
 def test_a_finished_run_without_its_answers_keeps_to_its_budget(lab: Lab) -> None:
     lab.write(models={"default": _price(lab)}, run={"concurrency": 1})
     spent = lab.refresh(limit=2).manifest.cost.billed_usd
