@@ -29,7 +29,8 @@ def evaluate(
     """Ask targets the unanswered questions about a run's arms and write a new report.
 
     A target that is not in the run's config is stored with the run, so that a later `resume` or
-    `retry` knows it. Answers are kept; after a kill, `resume` or the same call continues.
+    `retry` knows it. Answers are kept; after a kill, `resume` or the same call continues. Targets
+    whose batches the run waits for are asked too: their answers are paid for.
 
     Args:
         run_dir: The run's directory.
@@ -88,9 +89,11 @@ def prepare_evaluation(
         allow_target(target.model)
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
     known = {target.model: target for target in setup.config.models.targets}
+    before = manifest.evaluation or Evaluation(asked=tuple(known))
+    waiting = before.asked if manifest.status == "waiting" and given else ()
     for target in given:
         _refuse_other(target, known.setdefault(target.model, target))
-    asked = tuple(dict.fromkeys(target.model for target in given)) or tuple(known)
+    asked = tuple(dict.fromkeys((*waiting, *(each.model for each in given)))) or tuple(known)
     if not asked:
         raise ConfigError(
             "the run has no target to evaluate",
@@ -98,7 +101,6 @@ def prepare_evaluation(
             hint="pass one: coreeval evaluate RUN --target provider:name",
         )
     config, own = setup.config, {target.model for target in setup.config.models.targets}
-    before = manifest.evaluation or Evaluation()
     new = [known[name] for name in asked if name not in own]
     added = (*before.added, *(target.model_dump(mode="json", exclude_none=True) for target in new))
     manifest = manifest.model_copy(update={"evaluation": Evaluation(added=added, asked=asked)})

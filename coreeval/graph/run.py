@@ -316,7 +316,8 @@ def _require_workspace(files: RunFiles, manifest: Manifest, *, open_if: str = _O
     """Raise an error if a run was moved away from the answers that it has paid for.
 
     If all its samples have ended, an existing workspace without these answers will do: they are not
-    needed again, and the budget counts the costs in run.db.
+    needed again, and the budget counts the costs in run.db. But run.db does not have open batches,
+    or what was in flight when the process was killed.
 
     Args:
         files: The run's files.
@@ -332,13 +333,31 @@ def _require_workspace(files: RunFiles, manifest: Manifest, *, open_if: str = _O
     if exists and has_paid_answers(place, manifest.payer):
         return
     needed = (_PAID, open_if) if exists else (_CALLED,)
-    if any(_has_rows(each.store, needed) for each in (files, files.control)):
+    if _may_miss_calls(files, manifest) or any(
+        _has_rows(each.store, needed) for each in (files, files.control)
+    ):
         raise RunStateError(
-            "the workspace of this run does not have the answers that the run has paid for",
+            "the workspace of this run does not have the answers or batches that the run has paid "
+            "for",
             where=manifest.workspace,
             hint=f"restore its calls.db, or set the folder that has it: {HOME_VARIABLE}=DIR; if "
             "the answers are lost, start a new run",
         )
+
+
+def _may_miss_calls(files: RunFiles, manifest: Manifest) -> bool:
+    """Return whether only the call store of another workspace may have some calls of a run.
+
+    They are open batches, and what a process that was killed has not recorded. If the run was not
+    moved, a store that does not know the run means that it has sent nothing.
+    """
+    if manifest.status in ("waiting", "complete"):
+        return manifest.status == "waiting"
+    may_miss = manifest.asks_models if manifest.status == "running" else manifest.batching
+    place, last = (
+        Path(each.workspace) for each in (manifest, read_original_manifest(files.manifest))
+    )
+    return may_miss and not (place.exists() and place.resolve() == last.resolve())
 
 
 def _has_rows(path: Path, queries: Sequence[str]) -> bool:

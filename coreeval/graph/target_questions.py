@@ -181,6 +181,10 @@ async def open_run_campaign(run: RunContext, stage: str) -> AsyncIterator[Campai
         run.tell_counts(stage)
 
 
+_Found = dict[tuple[str, int], Prediction]
+"""Answers by sample and template."""
+
+
 async def _put_to_model(
     run: RunContext, target: TargetConfig, chunks: Chunks, tally: _Tally
 ) -> None:
@@ -193,18 +197,23 @@ async def _put_to_model(
             number, (source, samples) = chunk
             missing = await asyncio.to_thread(_find_unanswered, run, target, source, samples)
             tally.count_stored(len(samples) * len(run.task.templates) - len(missing))
-            answers = list[Prediction]()
+            found = _Found()
             with record_calls() as made:
-                for task, part in itertools.groupby(
-                    missing, key=lambda asked: run.load_task_of(asked.sample)
-                ):
-                    predict = make_predictor(
-                        target.model, client, source=source, task=task, weights=weights
-                    )
-                    answers += await _ask_part(campaign, connection, list(part), predict, tally)
-            await asyncio.to_thread(run.store.add_predictions, answers)
-            if made:
-                record_asking(run, build_step(run, target.model, number, source, made), made)
+                try:
+                    for task, part in itertools.groupby(
+                        missing, key=lambda asked: run.load_task_of(asked.sample)
+                    ):
+                        predict = make_predictor(
+                            target.model, client, source=source, task=task, weights=weights
+                        )
+                        await _ask_part(campaign, connection, list(part), predict, tally, found)
+                finally:  # a later process may not have this call store
+                    keys = ((asked.sample.id, asked.template) for asked in missing)
+                    answers = [found[key] for key in keys if key in found]
+                    await asyncio.to_thread(run.store.add_predictions, answers)
+                    if made:
+                        step = build_step(run, target.model, number, source, made)
+                        record_asking(run, step, made)
     if connection.failures and not run.stop.asked:
         left = tally.total - tally.done
         raise connection.error_for_unanswered(left, tally.total, where="models.targets")
@@ -225,17 +234,15 @@ async def _ask_part(
     questions: Sequence[TargetQuestion],
     predict: Callable[[TargetQuestion], Awaitable[Prediction]],
     tally: _Tally,
-) -> list[Prediction]:
-    """Return the answers in the order of the questions; questions that failed have none."""
-    found = dict[tuple[str, int], Prediction]()
+    found: _Found,
+) -> None:
+    """Add each answer to `found` when it arrives; questions that failed have none."""
 
     def note(asked: TargetQuestion, prediction: Prediction) -> None:
         found[asked.sample.id, asked.template] = prediction
         tally.count_answer(prediction)
 
     await campaign.ask_all(connection, questions, predict, note)
-    keys = ((asked.sample.id, asked.template) for asked in questions)
-    return [found[key] for key in keys if key in found]
 
 
 def iter_open_questions(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from coreeval.config import ModelsConfig
+from coreeval.config import ROLES, ModelsConfig, TargetConfig
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunStateError
 from coreeval.evaluation.benchmarks.subset import Subset
@@ -222,6 +222,15 @@ class Manifest(Value):
     def offline_roles(self) -> list[str]:
         """Return the roles that rules play."""
         return list(ModelsConfig.model_validate(self.models).rule_based_roles)
+
+    @property
+    def asks_models(self) -> bool:
+        """Return whether the run asks models for roles or targets."""
+        models = ModelsConfig.model_validate(self.models)
+        added = self.evaluation.added if self.evaluation else ()
+        targets = (*models.targets, *map(TargetConfig.model_validate, added))
+        asked = (*map(models.for_role, ROLES), *targets)
+        return any(each.is_asked for each in asked)
 
     @property
     def failed(self) -> int:

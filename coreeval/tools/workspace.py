@@ -23,6 +23,7 @@ ASKED_FOLDERS = ("pcr", "numleak")
 MOST_FILE_BYTES: Final = 512 << 20
 """The most bytes of a file that is read whole, such as a log of decisions (own choice)."""
 _PAID_BY = "SELECT 1 FROM calls WHERE paid_by = ? LIMIT 1"
+_SENT_BY = "SELECT 1 FROM batches WHERE payer = ? LIMIT 1"
 
 
 @dataclass(frozen=True)
@@ -249,7 +250,7 @@ def knows_payer(workspace: Path, payer: str) -> bool:
 
 
 def has_paid_answers(workspace: Path, payer: str) -> bool:
-    """Return whether a run has paid for an answer in the call store of a workspace.
+    """Return whether the call store of a workspace has an answer or a batch that a run paid for.
 
     Raises:
         RunCorrupt: the call store is damaged.
@@ -258,7 +259,7 @@ def has_paid_answers(workspace: Path, payer: str) -> bool:
     if not _has_calls(workspace):
         return False
     with open_readonly(Workspace(workspace).calls, what="the call store") as store:
-        return store.execute(_PAID_BY, (payer,)).fetchone() is not None
+        return any(store.execute(each, (payer,)).fetchone() for each in (_PAID_BY, _SENT_BY))
 
 
 def _enclosing_workspace(run: Path) -> list[Path]:

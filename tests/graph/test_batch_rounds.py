@@ -16,6 +16,7 @@ from coreeval.cli.app import main
 from coreeval.errors import WAITING, BudgetSpent, CoreEvalError, ModelUnusable, RunLocked
 from coreeval.graph import batch_rounds
 from coreeval.graph.batch_collector import READ_TRIES
+from coreeval.graph.evaluate import evaluate
 from coreeval.graph.execute import RunHooks, RunSummary
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh, resume
@@ -545,6 +546,22 @@ def test_targets_are_asked_through_batches(lab: Lab, provider: FakeProvider) -> 
     assert begin(lab).manifest.status == "waiting"
     assert len(provider.sizes) == 2, "both targets are asked in one round"
     assert go_on(lab).manifest.status == "complete"
+    assert set(provider.paid.values()) == {1}
+
+
+def test_a_second_target_does_not_displace_one_whose_batch_is_open(
+    lab: Lab, provider: FakeProvider
+) -> None:
+    lab.write(run={"concurrency": 4})
+    begin(lab)
+    lab.write(run={"concurrency": 4, "batch": {"live_below": 0}})
+    for name in ("one", "two"):
+        spec = f"{{model: 'openai:{name}', base_url: '{lab.server.url}'}}"
+        assert evaluate(lab.files.root, targets=[spec]).manifest.status == "waiting"
+    assert len(provider.sizes) == 2
+    assert go_on(lab).manifest.status == "complete"
+    report = json.loads(lab.files.report_json.read_text())
+    assert [each["target"] for each in report["arms"]["targets"]] == ["openai:one", "openai:two"]
     assert set(provider.paid.values()) == {1}
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from coreeval.errors import BudgetSpent, RunStateError
 from coreeval.graph.evaluate import evaluate
+from coreeval.graph.execute import RunHooks
 from coreeval.graph.run import resume, retry
-from coreeval.runs.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest, read_original_manifest, write_manifest
 from coreeval.tools.workspace import HOME_VARIABLE, Workspace
 from tests.graph.kit import Lab, Undisturbed, assert_whole
 
@@ -57,6 +58,49 @@ def test_a_copy_in_another_workspace_continues_with_the_answers_of_its_own(
     assert not other.calls.exists()
     resume(killed.files.root)
     assert_whole(killed, undisturbed)
+
+
+@pytest.mark.parametrize("moved", ["copied", "renamed", "killed"])
+def test_open_batches_of_a_moved_run_are_found_or_nothing_is_sent(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: str
+) -> None:
+    """A run that waits for its first batch has no calls in run.db; nor has one that was killed."""
+    run = {"concurrency": 4, "batch": {"live_below": 0}}
+    lab.write(models={"default": _price(lab)}, run=run)
+    assert lab.refresh(limit=3).manifest.status == "waiting"
+    home, copy = lab.workspace.root, tmp_path / "data" / "run"
+    if moved == "renamed":
+        home = home.rename(tmp_path / "bench")
+    else:
+        copy = tmp_path / "laptop" / ".coreeval" / "runs" / "survival" / "copy"
+    place = Path(shutil.copytree(lab.files.root, copy))
+    if moved == "killed":
+        manifest = read_original_manifest(place / "manifest.json")
+        write_manifest(place / "manifest.json", manifest.model_copy(update={"status": "running"}))
+    sent = len(lab.server.batches)
+    with pytest.raises(RunStateError, match="does not have the answers or batches"):
+        resume(place)
+    assert len(lab.server.batches) == sent
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    done = resume(place, around=RunHooks(waits=True, first_look_s=0.01))
+    assert done.manifest.status == "complete"
+    assert done.manifest.workspace == str(home)
+    assert set(lab.server.paid_ids.values()) == {1}
+
+
+def test_a_copy_of_an_interrupted_evaluation_has_its_answers(finished: Lab, tmp_path: Path) -> None:
+    spec = finished.target[:-1] + ", max_tokens: 100, price: {input: 100, output: 1000}}"
+    with pytest.raises(BudgetSpent):
+        evaluate(finished.files.root, targets=[spec], budget_usd=1.0)
+    asked = finished.asked()
+    assert asked
+    billed = finished.manifest.cost.billed_calls
+    finished.forget()
+    copy = tmp_path / "laptop" / ".coreeval" / "runs" / "survival" / "copy"
+    shutil.copytree(finished.files.root, copy)
+    done = resume(copy, budget_usd=100.0).manifest
+    assert not set(asked) & set(finished.asked())
+    assert done.cost.billed_calls == billed + len(finished.asked())
 
 
 def test_a_finished_run_without_its_answers_keeps_to_its_budget(lab: Lab) -> None:
