@@ -4,9 +4,11 @@
 
 Each seed makes a config of documented options for one of the bundled benchmarks, with the rules in
 the place of models. Its run is refreshed, released, verified, exported, recorded and replayed; then
-the release is refreshed and released again. A chain fails if a command calls something a bug in
-CoreEval, if it ends with a code that its page does not name, or if a release that was just made
-does not verify.
+the release is refreshed and released again. In between, files that belong together come apart: the
+project is renamed or copied, its config file is renamed, it names a takedown list or its licence is
+withdrawn. A chain fails if a command calls something a bug in CoreEval, if it ends with a code that
+its page does not name, if a release that was just made does not verify, or if it contains a name
+that is taken down or a text that may not be published.
 """
 
 import argparse
@@ -23,7 +25,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,10 @@ BETWEEN = "2026-06-11"
 GATE_MISSED = 4
 NAME = re.compile(r"\b[A-Z]\w{4,}")
 """A word that may be a name."""
+WITHOUT_TEXTS = frozenset({"id", "label", "label_text", "sha256"})
+"""The columns of originals whose licence does not allow a copy."""
+UNCHANGED, CHANGED, CONFIG_RENAMED = 0.2, 0.5, 0.2
+"""The shares of chains in which nothing is changed, one of the terms, or the config's name."""
 SHOWN = 600
 """The most characters of an output that are shown."""
 
@@ -64,7 +70,7 @@ class Chain:
     """The options of `release` that name a list; each release has to apply its parent's."""
 
     def __post_init__(self) -> None:
-        self.pick = random.Random(self.seed)
+        self.pick, self.edits = random.Random(self.seed), random.Random(f"edits {self.seed}")
         if self.maybe(0.3):
             (self.folder / LIST).write_text("Ada Roe\nDenmark\n", "utf-8")
             self.takedown = ["--takedown", LIST]
@@ -93,16 +99,35 @@ class Chain:
         return self.pick.random() < share
 
 
+@dataclass(frozen=True)
+class Project:
+    """A folder with a config, a run and a release of it."""
+
+    folder: Path
+    config: Path
+    run: Path
+    release: Path
+
+    def move(self, folder: Path) -> "Project":
+        """Return the project with its paths in another folder."""
+        parts = (self.config, self.run, self.release)
+        return Project(folder, *(folder / part.relative_to(self.folder) for part in parts))
+
+
 def choose_config(chain: Chain) -> dict[str, Any]:
     """Return a config of documented options."""
     pick, maybe = chain.pick, chain.maybe
     task = pick.choice([*DATASETS, MEMORY])
     dataset: dict[str, Any] = dict(DATASETS.get(task, {"format": "jsonl", "path": MEMORY}))
-    dataset |= {"path": str(demo_data() / dataset["path"]), "split": "test"}
+    dataset["split"] = "test"
+    for source in (dataset["path"], "news"):
+        shutil.copytree(demo_data() / source, chain.folder / source, dirs_exist_ok=True)
+    if task == "stance":
+        shutil.copy(demo_data() / "stance" / "mapping.txt", chain.folder / "stance")
     if maybe(0.5):
         dataset["licence"] = {"name": "CC-BY-4.0", "redistribute": maybe(0.5)}
     knowledge: dict[str, Any] = {
-        "path": str(demo_data() / "news"),
+        "path": "news",
         "window": WINDOW,
         "min_precision": "crawl",
         "text": pick.choice(["headline", "description"]),
@@ -157,6 +182,8 @@ def run_chain(chain: Chain) -> None:
     if release is None:
         return
     _follow(chain, first, release, chosen)
+    project = _part(chain, Project(chain.folder, config, first, release), chosen)
+    config, first, release = project.config, project.run, project.release
     if not chain.takedown and chain.maybe(0.5):
         _take_down(chain, first, release, chosen)
     changed = chain.pick.choice([(), ("--limit", max(2, limit - 2)), ("--stale-after", "30d")])
@@ -189,8 +216,11 @@ def _read(chain: Chain, run: Path) -> None:
         chain.run("review", run, "--all", chain.pick.choice(["approve", "reject"]), "--by", "A")
 
 
-def _release(chain: Chain, run: Path, version: str, config: Mapping[str, Any]) -> Path | None:
-    options = ["--allow-empty-arm", *chain.takedown]
+def _release(
+    chain: Chain, run: Path, version: str, config: Mapping[str, Any], *, apply: bool = True
+) -> Path | None:
+    """Release a run; with `apply` False, the list has to be found through its config."""
+    options = ["--allow-empty-arm", *(chain.takedown if apply else ())]
     if chain.maybe(0.3):
         options.append("--no-snippets")
     made = chain.run("release", run, "--version", version, *options)
@@ -218,14 +248,93 @@ def _follow(
         chain.run("cassette", "replay", cassette, "--out", replayed, *own)
 
 
-def _take_down(chain: Chain, run: Path, release: Path, config: Mapping[str, Any]) -> None:
-    """Take down somebody whom the release names, and look for the name in the next release."""
+def _part(chain: Chain, project: Project, config: dict[str, Any]) -> Project:
+    """Move the project or its config file, change its terms, and release its run again."""
+    if chain.edits.random() < UNCHANGED:
+        return project
+    project = _move_project(chain, project)
+    terms = _change_terms(chain, project.release, config)
+    project.config.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
+    if chain.run("resume", project.run) is not None:
+        newer = _release(chain, project.run, "1.0.1", config, apply=False)
+        if newer is not None:
+            chain.run("verify", newer)
+            chain.faults += _check_terms(terms, newer)
+    return project
+
+
+def _move_project(chain: Chain, project: Project) -> Project:
+    """Rename or copy a project's folder, or leave it; sometimes rename its config file."""
+    how = chain.edits.choice(["stay", "rename", "copy"])
+    if how != "stay":
+        moved = project.folder.with_name(f"{project.folder.name}-{how}")
+        os.chdir(moved.parent)
+        if how == "copy":
+            shutil.copytree(project.folder, moved)
+        else:
+            project.folder.rename(moved)
+        project, chain.folder = project.move(moved), moved
+        os.chdir(moved)
+    chain.steps.append(f"project: {how}")
+    if chain.edits.random() < CONFIG_RENAMED:
+        renamed = project.config.with_name("renamed.yaml")
+        project.config.rename(renamed)
+        chain.steps.append("config: renamed")
+        return replace(project, config=renamed)
+    return project
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms that a config names since the run."""
+
+    listed: str | None = None
+    """A name on a takedown list."""
+    withdrawn: bool = False
+    """Whether the licence no longer allows copies of the originals."""
+
+
+def _change_terms(chain: Chain, release: Path, config: dict[str, Any]) -> Terms:
+    """Let a config name a takedown list, or withdraw its licence."""
+    listed, edits = None, chain.edits
+    names = [] if chain.takedown else _list_new_names(release)
+    if names and edits.random() < CHANGED:
+        listed = edits.choice(names)
+        Path(LIST).write_text(f"{listed}\n", "utf-8")
+        config["knowledge"]["takedown"] = LIST
+        chain.takedown = ["--takedown", LIST]
+        chain.steps.append("config: names a list")
+    licence = config["dataset"].get("licence", {})
+    withdrawn = bool(licence.get("redistribute")) and edits.random() < CHANGED
+    if withdrawn:
+        licence["redistribute"] = False
+        chain.steps.append("config: licence withdrawn")
+    return Terms(listed, withdrawn)
+
+
+def _check_terms(terms: Terms, release: Path) -> Iterator[str]:
+    """Yield a fault for each of the terms that a release does not keep."""
+    if terms.listed and re.search(rf"\b{terms.listed}\b", _read_texts(release)):
+        yield f"{terms.listed!r} is on the config's takedown list and in {release}"
+    for file in (release / "original").rglob("*.parquet") if terms.withdrawn else ():
+        if extra := sorted(set(pq.read_schema(file).names) - WITHOUT_TEXTS):
+            yield f"{release} has {extra} of originals, whose licence was withdrawn"
+
+
+def _list_new_names(release: Path) -> list[str]:
+    """Return the names of a release's new texts and facts that its originals do not have."""
     texts = (_read_texts(release / arm) for arm in ("updated", "provenance"))
     own = _read_texts(release / "original").casefold()
-    names = {name for text in texts for name in NAME.findall(text) if name.casefold() not in own}
+    found = {name for text in texts for name in NAME.findall(text)}
+    return sorted(name for name in found if name.casefold() not in own)
+
+
+def _take_down(chain: Chain, run: Path, release: Path, config: Mapping[str, Any]) -> None:
+    """Take down somebody whom the release names, and look for the name in the next release."""
+    names = _list_new_names(release)
     if not names:
         return
-    name = chain.pick.choice(sorted(names))
+    name = chain.pick.choice(names)
     chain.run("takedown", name, "--yes")
     if chain.run("resume", run) is None:
         return
@@ -261,8 +370,9 @@ def iter_chains(seeds: range, seconds: float, keep: Path | None) -> Iterator[Cha
         finally:
             os.chdir(here)
         if keep and chain.faults:
-            shutil.copytree(folder, keep / str(seed), dirs_exist_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(chain.folder, keep / str(seed), dirs_exist_ok=True)
+        for made in {folder, chain.folder}:
+            shutil.rmtree(made, ignore_errors=True)
         yield chain
 
 
