@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 
 from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.stores.foreign_schema import CHECKPOINTS, refuse_foreign_schema
-from coreeval.tools.stores.heartbeat import refuse_special_file
+from coreeval.tools.stores.heartbeat import refuse_side_files, refuse_special_file
 
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can create objects."""
@@ -241,8 +241,9 @@ async def open_checkpoints(path: Path) -> AsyncIterator[CheckpointStore]:
 
 
 def _check_file(path: Path) -> None:
-    """Raise an error if the file is a link, or was not created by LangGraph."""
+    """Raise an error if the file is a link, names another file, or was not created by LangGraph."""
     refuse_special_file(path)
+    refuse_side_files(path)
     if path.exists():
         with report_damage(path), closing(sqlite3.connect(path)) as connection:
             refuse_foreign_schema(connection.execute, path, CHECKPOINTS, hint=_MOVE)

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from coreeval.errors import RunError
 from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file, leads_out
 from coreeval.tools.stores.foreign_schema import KnownSchema, refuse_foreign_schema
-from coreeval.tools.stores.heartbeat import OPENING
+from coreeval.tools.stores.heartbeat import OPENING, refuse_side_files
 
 MOST_BYTES = 1 << 30
 """The size in bytes above which the least recently stored values are removed (own choice: 1
@@ -168,7 +168,8 @@ def _open(folder: Path) -> diskcache.Cache:
     database = folder / diskcache.core.DBNAME
     if database.is_symlink():  # diskcache would write its tables into the link's target
         database.unlink()
-    elif database.is_file():
+    refuse_side_files(database)
+    if database.is_file():
         _check_database(database)
     return diskcache.Cache(str(folder), disk=_JsonOnly, size_limit=MOST_BYTES)
 

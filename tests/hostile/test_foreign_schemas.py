@@ -1,7 +1,12 @@
-"""A SQLite file from somebody else with views, triggers, columns or tables of its own."""
+"""A SQLite file from somebody else with views, triggers, columns or tables of its own, or with a
+journal, pipe or link beside it."""
 
 import asyncio
+import os
+import re
+import shutil
 import sqlite3
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +16,14 @@ from pathlib import Path
 import pytest
 
 from coreeval.agents.name_finder import NameFinder
-from coreeval.errors import RunCorrupt
+from coreeval.errors import KnowledgeError, RunCorrupt
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.releases.takedown import documents
-from coreeval.releases.takedown.calls import erase_cache_entries, erase_checkpoints
+from coreeval.releases.takedown.calls import (
+    erase_cache_entries,
+    erase_checkpoints,
+    open_database,
+)
 from coreeval.releases.takedown.runs import find_matches
 from coreeval.tools.articles.file_index import FileIndex
 from coreeval.tools.clock import utc_now
@@ -22,7 +31,7 @@ from coreeval.tools.gdelt.index.store_catalog import open_catalog
 from coreeval.tools.gdelt.sync.store_ledger import open_ledger
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.heartbeat import open_readonly
+from coreeval.tools.stores.heartbeat import SIDE_FILES, open_readonly
 from coreeval.tools.stores.run_store import RunStore
 
 FINDER = NameFinder(["Jane Quill Example"])
@@ -59,6 +68,33 @@ FILES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "index.db": (lambda path: FileIndex(path).find([], []), "files", "state"),
 }
 """How each file is opened, a table of it and a column."""
+
+
+def _search(path: Path, *, dry: bool) -> None:
+    with open_database(path, dry=dry, known=None) as database:
+        database.execute("SELECT count(*) FROM sqlite_master")
+
+
+OPENERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    **{name: (name, use) for name, (use, *_) in FILES.items()},
+    "ledger": ("store.db", _use_ledger),
+    "reader": ("run.db", lambda path: _read(path)),
+    "dry takedown": ("run.db", lambda path: _search(path, dry=True)),
+    "takedown": ("run.db", lambda path: _search(path, dry=False)),
+}
+"""The file and the function for each way in which CoreEval opens one."""
+OPENING_MODULES = {
+    "graph/checkpoints.py",
+    "releases/takedown/calls.py",
+    "tools/articles/file_index.py",
+    "tools/gdelt/index/store_catalog.py",
+    "tools/json_cache.py",
+    "tools/stores/heartbeat.py",
+    "tools/stores/sqlite.py",
+}
+"""The modules of `OPENERS`."""
+PACKAGE = Path(__file__).parents[2] / "coreeval"
+_OPENS = re.compile(r'sqlite3\.connect\((?!":memory:")|aiosqlite\.connect\(|diskcache\.Cache\(')
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -199,6 +235,95 @@ def test_a_cache_does_not_name_attributes_of_the_library(
         thread.start()
         thread.join()
     assert got == [("mine", True)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("way", OPENERS)
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_journal_beside_a_database_does_not_delete_files(
+    tmp_path: Path, way: str, mode: str
+) -> None:
+    """SQLite would delete the file that it names, without an error."""
+    name, use = OPENERS[way]
+    path, mine = tmp_path / "theirs" / name, tmp_path / "thesis.txt"
+    path.parent.mkdir()
+    FILES[name][0](path)
+    mine.write_text("my thesis")
+    _plant_journal(path, mine, mode)
+    with pytest.raises(RunCorrupt, match="-journal names a file that SQLite would delete") as told:
+        use(path)
+    assert mine.read_text() == "my thesis"
+    assert str(told.value.where) == f"{path}-journal"
+    path.with_name(f"{name}-journal").unlink()
+    use(path)
+
+
+def test_a_journal_is_found_beside_a_database_that_a_link_leads_to(tmp_path: Path) -> None:
+    path, link, mine = (tmp_path / name for name in ("a.db", "calls.db", "thesis.txt"))
+    FILES["calls.db"][0](path)
+    link.symlink_to(path)
+    mine.touch()
+    _plant_journal(path, mine, "wal")
+    with pytest.raises(RunCorrupt, match="SQLite would delete"):
+        FILES["calls.db"][0](link)
+    assert mine.exists()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("way", OPENERS)
+@pytest.mark.parametrize("end", SIDE_FILES)
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_pipe_or_link_beside_a_database_is_refused(
+    tmp_path: Path, way: str, end: str, kind: str
+) -> None:
+    name, use = OPENERS[way]
+    path, mine = tmp_path / "theirs" / name, tmp_path / "thesis.txt"
+    path.parent.mkdir()
+    FILES[name][0](path)
+    mine.write_text("my thesis")
+    beside = path.with_name(f"{name}{end}")
+    beside.unlink(missing_ok=True)
+    os.mkfifo(beside) if kind == "pipe" else beside.symlink_to(mine)
+    with pytest.raises((RunCorrupt, KnowledgeError), match="which CoreEval never creates"):
+        use(path)
+    assert mine.read_text() == "my thesis"
+
+
+def test_an_interrupted_change_is_still_undone(tmp_path: Path) -> None:
+    """Where a file system has no shared memory, SQLite uses a journal instead of a log."""
+    path, copy = tmp_path / "a.db", tmp_path / "run.db"
+    FILES["run.db"][0](path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = delete")
+        database.execute("PRAGMA cache_size = 1")
+        database.execute("BEGIN")
+        database.execute("INSERT INTO bad_rows VALUES (1, 'f', 1, 'r', zeroblob(90000))")
+        for end in ("", "-journal"):
+            shutil.copy(f"{path}{end}", f"{copy}{end}")
+    assert copy.with_name("run.db-journal").stat().st_size
+    FILES["run.db"][0](copy)
+    with open_readonly(copy, what="run.db") as store:
+        assert store.execute("SELECT count(*) FROM bad_rows").fetchone()[0] == 0
+
+
+def test_every_place_that_opens_a_database_is_among_these_tests() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix(): text
+        for path in PACKAGE.rglob("*.py")
+        if _OPENS.search(text := path.read_text(encoding="utf-8"))
+    }
+    assert set(found) == OPENING_MODULES
+    assert all("refuse_side_files(" in text for text in found.values())
+
+
+def _plant_journal(path: Path, named: Path, mode: str) -> None:
+    """Write a journal that names a file which SQLite deletes after it has read the journal."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA journal_mode = {mode}")
+    name = bytes(named)
+    numbers = struct.pack(">II", len(name), sum(name))
+    end = bytes.fromhex("d9d505f920a163d7")
+    path.with_name(f"{path.name}-journal").write_bytes(b"x" * 512 + name + numbers + end)
 
 
 def _change(path: Path, statement: str) -> None:

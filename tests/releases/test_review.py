@@ -329,11 +329,42 @@ def test_a_rejected_sample_stays_out_after_the_project_was_renamed(
     home = made.folder / ".coreeval"
     home.mkdir(exist_ok=True)
     choice = Choice(sample=sample_id(0), verdict="approved")
-    record_choices(run, [choice], by="Bo", now=lambda: NOW + timedelta(days=1))
-    assert not load_review(run).rejected
+    with pytest.raises(UsageError, match=r"Ada rejected .* in another workspace") as refused:
+        record_choices(run, [choice], by="Bo", now=lambda: NOW + timedelta(days=1))
+    assert str(refused.value.where).startswith(str(renamed))
+    assert load_review(run).rejected
     (renamed / ".coreeval").rename(renamed / "aside")
+    assert record_choices(run, [choice], by="Bo", now=lambda: NOW).new
     (run.parent / ".coreeval").write_text("a file")
     assert not load_review(run).rejected
+
+
+@pytest.mark.parametrize("year", ["2020", "2999"])
+@pytest.mark.parametrize("theirs", ["manifest", "beside"])
+def test_approvals_in_a_workspace_of_somebody_else_override_no_rejection(
+    made: Made, monkeypatch: pytest.MonkeyPatch, year: str, theirs: str
+) -> None:
+    """Somebody sends a run in a folder with a workspace in which everything is approved."""
+    run, mine = made.folder / "inbox" / "run", made.folder / "mine" / ".coreeval"
+    decide(made, 0, "approved", by="sender")
+    run.parent.mkdir()
+    made.files.root.rename(run)
+    (made.folder / ".coreeval").rename(run.parent / ".coreeval")
+    (log,) = run.parent.glob(".coreeval/reviews/*.jsonl")
+    log.write_text(log.read_text().replace(f'"at": "{NOW:%Y}', f'"at": "{year}'))
+    assert f'"at": "{year}' in log.read_text()
+    mine.mkdir(parents=True)
+    monkeypatch.setenv("COREEVAL_HOME", str(mine))
+    monkeypatch.chdir(mine.parent)
+    assert {each.decision for each in load_review(run).samples} == {None}
+    choice = Choice(sample=sample_id(0), verdict="rejected")
+    record_choices(run, [choice], by="Ada", now=lambda: NOW)
+    if theirs == "manifest":
+        monkeypatch.delenv("COREEVAL_HOME")
+        assert read_manifest(run / "manifest.json").workspace == str(run.parent / ".coreeval")
+    assert load_review(run).rejected == {sample_id(0)}
+    released = make_release(run, version="1", out=made.folder / "out", now=lambda: NOW)
+    assert sample_id(0) not in {row.id for row in released.arm("updated")}
 
 
 def test_a_release_counts_the_accepted_samples_that_are_withheld_once(made: Made) -> None:

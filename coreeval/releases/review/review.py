@@ -6,7 +6,6 @@ from it.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import merge
 from pathlib import Path
 
 from coreeval.errors import ReviewOpen, RunCorrupt, RunStateError, UsageError, suggest_name
@@ -101,19 +100,29 @@ def open_log(manifest: Manifest) -> DecisionLog:
     return DecisionLog(Workspace(Path(manifest.workspace)).decisions(manifest.name))
 
 
-def read_decisions(files: RunFiles, manifest: Manifest) -> list[Decision]:
-    """Return the decisions in a run's workspaces; of several about a text, the last one applies.
+def read_rejections_elsewhere(
+    files: RunFiles, manifest: Manifest
+) -> Mapping[DecisionKey, tuple[Decision, Path]]:
+    """Return the rejections in other workspaces than the manifest's, each with its log.
 
-    They are the manifest's workspace, which a renamed project leaves missing, and those that the
-    run's location implies.
+    They are those that the run's location implies: a renamed project leaves the manifest's missing.
+    One beside a run from elsewhere may be from somebody else, who may give a decision any date. So
+    its approvals do not count, and no approval overrides a rejection in another log.
 
     Raises:
         RunCorrupt: a log of decisions is damaged.
     """
-    places = (*find_own_workspaces(files.root), Path(manifest.workspace))
+    places = find_own_workspaces(files.root)
     paths = (Workspace(place).decisions(manifest.name) for place in places)
+    own = open_log(manifest).path.resolve()
     logs = dict.fromkeys(path.resolve() for path in paths if path.exists())
-    return list(merge(*(DecisionLog(log).every() for log in logs), key=lambda each: each.at))
+    return {
+        about: (decision, log)
+        for log in logs
+        if log != own
+        for about, decision in DecisionLog(log).in_force().items()
+        if decision.verdict == "rejected"
+    }
 
 
 def open_reviewed_releases(manifest: Manifest) -> ReviewedReleases:
@@ -132,7 +141,11 @@ def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review
     Raises:
         RunCorrupt: the log of decisions is damaged.
     """
-    decisions = {each.about: each for each in read_decisions(files, manifest)}
+    elsewhere = read_rejections_elsewhere(files, manifest)
+    decisions = {
+        **open_log(manifest).in_force(),
+        **{about: decision for about, (decision, _) in elsewhere.items()},
+    }
     notes = read_notes(manifest)
     against = {about for about, said in decisions.items() if said.verdict == "rejected"}
     samples = (
@@ -210,7 +223,8 @@ def record_choices(
 
     Raises:
         UsageError: `by` is empty, a choice is not about a text of the run, or a row of a sheet
-            would reverse a decision that the sheet does not show.
+            would reverse a decision that the sheet does not show, or an approved text is
+            rejected in another workspace.
         RunStateError: there is no run, or its workspace is missing.
     """
     if not by.strip():
@@ -222,7 +236,7 @@ def record_choices(
     _refuse_contradictions(choices)
     for choice in choices:
         _check_choice(choice, texts, run)
-    every, at = read_decisions(files, manifest), now().isoformat(timespec="seconds")
+    every, at = log.every(), now().isoformat(timespec="seconds")
     known = {decision.about: decision for decision in every}
     made = {
         choice.sample: Decision(
@@ -237,6 +251,7 @@ def record_choices(
         for choice in choices
     }
     _refuse_reversals(choices, made, every, known)
+    _refuse_approvals(choices, made, read_rejections_elsewhere(files, manifest))
     new = tuple(each for each in made.values() if not _is_in_force(known.get(each.about), each))
     if new:
         require_workspace(manifest)
@@ -282,6 +297,24 @@ def _refuse_reversals(
             hint="clear the decision in the row; to change it after all, pass --approve ID or "
             "--reject ID",
         )
+
+
+def _refuse_approvals(
+    choices: Iterable[Choice],
+    made: Mapping[str, Decision],
+    elsewhere: Mapping[DecisionKey, tuple[Decision, Path]],
+) -> None:
+    """Refuse to approve texts that are rejected in another workspace: they would stay rejected."""
+    for choice in choices:
+        if choice.verdict == "approved" and (found := elsewhere.get(made[choice.sample].about)):
+            against, log = found
+            raise UsageError(
+                f"{against.by} rejected {choice.sample!r} in another workspace that this run is in "
+                "or near, and this is not overridden here",
+                where=str(log),
+                hint="if the rejection is not yours or no longer holds, delete its line from this "
+                "file, and approve again",
+            )
 
 
 def _text_digests(files: RunFiles) -> Mapping[str, str]:

@@ -37,7 +37,11 @@ from coreeval.tools.stores.foreign_schema import (
     limit_values,
     refuse_foreign_schema,
 )
-from coreeval.tools.stores.heartbeat import StoreDatabase, refuse_special_file
+from coreeval.tools.stores.heartbeat import (
+    StoreDatabase,
+    refuse_side_files,
+    refuse_special_file,
+)
 from coreeval.tools.stores.places import find_schema, marker_of
 from coreeval.tools.stores.postgresql_places import refuse_copy
 from coreeval.tools.workspace import ASKED_FOLDERS
@@ -102,6 +106,7 @@ def open_database(path: Path, *, dry: bool, known: KnownSchema | None) -> Iterat
         with opened as store:
             yield store
         return
+    refuse_side_files(path)
     mode = "ro" if dry else "rw"
     with sqlite_errors(path):
         uri = f"{path.resolve().as_uri()}?mode={mode}"

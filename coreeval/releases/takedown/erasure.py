@@ -39,7 +39,7 @@ from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.gdelt.own_files import find_own_entries
 from coreeval.tools.json_cache import find_value_files
 from coreeval.tools.outputs import DIGEST, MANIFEST
-from coreeval.tools.stores.heartbeat import refuse_special_file
+from coreeval.tools.stores.heartbeat import SIDE_FILES, refuse_special_file
 from coreeval.tools.stores.places import marker_of
 from coreeval.tools.workspace import RunFiles, Workspace
 
@@ -49,7 +49,6 @@ _RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
 _RELEASE = {MANIFEST, DIGEST}
 """The files that a release always has."""
 SCORES = "files of text scores about any person"
-_SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "task.yaml", "manifest.json", "run.lock")
 """Files that define a run; names in them are only reported, because a change would break the
 run."""
@@ -200,7 +199,7 @@ def _is_store(path: Path, tables: Set[str]) -> bool:
 
 
 def _list_side_files(database: str) -> list[str]:
-    return [database + end for end in _SIDE_FILES]
+    return [database + end for end in SIDE_FILES]
 
 
 def _sort_release(folder: Path, found: Places) -> Places:

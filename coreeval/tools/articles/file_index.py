@@ -21,6 +21,7 @@ from coreeval.tools.stores.foreign_schema import (
     limit_values,
     refuse_foreign_schema,
 )
+from coreeval.tools.stores.heartbeat import refuse_side_files
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS files (
@@ -149,6 +150,7 @@ class FileIndex:
 def _opened(path: Path) -> sqlite3.Connection:
     if path.is_symlink():  # SQLite would write into the link's target
         path.unlink()
+    refuse_side_files(path)
     database = sqlite3.connect(path, timeout=_PATIENCE_S)
     try:
         limit_values(database)

@@ -152,6 +152,12 @@ COPYING = (
     "it is read-only here and was not closed properly: copy its folder, with the files that end "
     "in -wal and -shm, to a writable place"
 )
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""The endings of the files that SQLite creates and reads beside a database."""
+_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""The last bytes of a journal that names a file which SQLite deletes after it has read the journal.
+SQLite writes such journals only for transactions in several databases, which CoreEval never
+uses."""
 _PATIENCE_S = 10.0
 _NEWEST = "SELECT coalesce(max(rowid), 0) FROM calls"
 PAID = """
@@ -210,6 +216,7 @@ def open_readonly(path: Path, *, what: str) -> Iterator[StoreReader]:
             yield reader
         return
     where = str(path)
+    refuse_side_files(path)
     try:
         with closing(
             sqlite3.connect(reading_uri(path), uri=True, timeout=_PATIENCE_S)
@@ -236,6 +243,37 @@ def refuse_special_file(path: Path) -> None:
             f"{path.name} is {kind}, which CoreEval never creates; nothing was read or written",
             where=str(path),
             hint="delete it, or replace it with a file",
+        )
+
+
+def refuse_side_files(path: Path) -> None:
+    """Refuse a database if SQLite would delete, or wait for, something outside it when opening it.
+
+    Every function that opens a database calls this first: SQLite reads the files beside a database
+    before its schema, also on a connection that only reads. The database may be missing, or a link
+    to one.
+
+    Raises:
+        RunCorrupt: it, or a file beside it, is a pipe, a device or a link, or its journal names
+            another file.
+    """
+    real = os.path.realpath(path)
+    for end in ("", *SIDE_FILES):
+        refuse_special_file(Path(f"{real}{end}"))
+    journal = Path(f"{real}-journal")
+    try:
+        with journal.open("rb") as file:
+            file.seek(-len(_SUPER_JOURNAL), os.SEEK_END)
+            foreign = file.read() == _SUPER_JOURNAL
+    except OSError:  # it is missing or short, or SQLite will fail to read it, too
+        return
+    if foreign:
+        raise RunCorrupt(
+            f"{journal.name} names a file that SQLite would delete when it opens {path.name}; "
+            "CoreEval never writes such a journal; nothing was read or deleted",
+            where=str(journal),
+            hint="if you do not know where it comes from, delete it; otherwise open the database "
+            "with the program that wrote it",
         )
 
 

@@ -41,6 +41,7 @@ from coreeval.tools.stores.heartbeat import (
     RESUME,
     may_change,
     reading_uri,
+    refuse_side_files,
 )
 from coreeval.tools.stores.migrations import Migrations, migrate, refuse_version
 from coreeval.tools.stores.places import find_schema
@@ -67,7 +68,7 @@ def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> En
     """
     engine = create_engine(url, poolclass=QueuePool, pool_size=4, pool_timeout=60)
     if engine.dialect.name == "sqlite":
-        event.listen(engine, "do_connect", _read_only)
+        event.listen(engine, "do_connect", _connect_safely)
         event.listen(engine, "connect", _tune_sqlite)
         if not flushing:
             event.listen(engine, "connect", _leave_flushing)
@@ -76,11 +77,16 @@ def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> En
     return engine
 
 
-def _read_only(
+def _connect_safely(
     _dialect: object, _record: object, given: Sequence[object], _options: object
 ) -> sqlite3.Connection | None:
-    """Return a read-only connection if the place is not writable, otherwise None."""
+    """Return a read-only connection if the place is not writable, otherwise None.
+
+    Raises:
+        RunCorrupt: SQLite would use something outside the file; see `refuse_side_files`.
+    """
     path = Path(str(given[0]))
+    refuse_side_files(path)
     if not path.exists() or may_change(path):
         return None
     return sqlite3.connect(reading_uri(path), uri=True, check_same_thread=False)

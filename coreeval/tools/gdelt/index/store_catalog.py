@@ -30,7 +30,7 @@ from coreeval.tools.gdelt.own_files import (
     refuse_special_files,
 )
 from coreeval.tools.stores.foreign_schema import KnownSchema, limit_values, refuse_foreign_schema
-from coreeval.tools.stores.heartbeat import OPENING, StoreReader
+from coreeval.tools.stores.heartbeat import OPENING, StoreReader, refuse_side_files
 
 REPAIR = "nothing was overwritten; move the store away and sync again"
 FINISH = (
@@ -225,6 +225,7 @@ def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Conne
     """
     refuse_special_files(store)
     path = store / DATABASE
+    refuse_side_files(path)
     uri = f"{path.absolute().as_uri()}?mode=rw"
     try:
         with closing(sqlite3.connect(uri, timeout=60, uri=True)) as database:
