@@ -50,7 +50,7 @@ _RELEASE = {MANIFEST, DIGEST}
 """The files that a release always has."""
 SCORES = "files of text scores about any person"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-_RUN_FILES = ("config.yaml", "task.yaml", "manifest.json", "run.lock")
+_RUN_FILES = ("config.yaml", "task.yaml", "series.json", "manifest.json", "run.lock")
 """Files that define a run; names in them are only reported, because a change would break the
 run."""
 
