@@ -1,10 +1,11 @@
 """The series of a run: its own copy, which later changes of their files do not reach."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from coreeval.config import NumleakConfig
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
@@ -56,10 +57,17 @@ class _OwnSeries(Value):
 class _OwnInputs(Value):
     """The content of the copy."""
 
-    series: tuple[_OwnSeries, ...]
+    series: Annotated[tuple[_OwnSeries, ...], Field(min_length=1)]
     siblings: tuple[_OwnSeries, ...]
     left_out: tuple[str, ...]
     signals: tuple[Signal, ...]
+
+    @model_validator(mode="after")
+    def _check_families(self) -> Self:
+        families = {one.definition.family for one in self.series}
+        if any(one.definition.family not in families for one in self.siblings):
+            raise ValueError("a sibling is not in the family of any series")
+        return self
 
 
 def open_run_series(
@@ -126,11 +134,9 @@ def _refuse_changed_series(universe: SeriesSet, replies: Iterable[Reply], *, whe
     changed = set[str]()
     for reply in replies:
         told.add(reply.series)
-        if reply.variant == "value" and reply.series in known:
-            series = known[reply.series]
-            period = Period.parse(reply.date, series.definition.frequency)
-            if series.values.get(period) != reply.truth:
-                changed.add(reply.series)
+        series = known.get(reply.series) if reply.variant == "value" else None
+        if series and _find_value(series, reply.date) != reply.truth:
+            changed.add(reply.series)
     if told - known.keys():
         changed |= known.keys() - told
     if told and changed:
@@ -139,3 +145,10 @@ def _refuse_changed_series(universe: SeriesSet, replies: Iterable[Reply], *, whe
             where=str(where),
             hint="restore the files of the series, or start a new run",
         )
+
+
+def _find_value(series: Series, day: str) -> float | None:
+    """Return the value of a date; None if it has none, or is not a date of the series."""
+    with suppress(ValueError):
+        return series.values.get(Period.parse(day, series.definition.frequency))
+    return None

@@ -219,7 +219,7 @@ def test_a_change_of_a_series_file_changes_no_audit_of_an_existing_run(
 def test_a_run_without_a_copy_refuses_changed_series_before_it_asks(remembered: Lab) -> None:
     before = said(remembered)
     remembered.files.series.unlink()  # as in runs of older versions
-    for change in (_rename, _shift_values):
+    for change in (_rename, _shift_values, _date_daily):
         change(remembered.folder)
         with pytest.raises(RunStateError, match="the series have changed since targets were asked"):
             evaluate(remembered.files.root, targets=["offline:guessing"])
@@ -227,6 +227,13 @@ def test_a_run_without_a_copy_refuses_changed_series_before_it_asks(remembered: 
         write_series(remembered.folder)
     evaluate(remembered.files.root, targets=["offline:guessing"])
     assert said(remembered)["offline_memorizing"] == before["offline_memorizing"]
+
+
+def _date_daily(folder: Path) -> None:
+    write_series(folder, frequency="daily", notable={})
+    file = folder / "tides.csv"
+    head, *rows = file.read_text().split("\n")
+    file.write_text("\n".join([head, *(row.replace(",", "-01,") for row in rows)]))
 
 
 def _shift_values(folder: Path) -> None:
