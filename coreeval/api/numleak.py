@@ -26,6 +26,7 @@ from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks.files import Records
 from coreeval.evaluation.numleak.audit import Audit
 from coreeval.evaluation.numleak.memory_verdicts import Verdict, verdict_words
+from coreeval.evaluation.numleak.parsing.answer_unit import are_in_percent
 from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.recorded_answers import (
     AuditInput,
@@ -36,12 +37,7 @@ from coreeval.evaluation.numleak.recorded_answers import (
     list_unused_series,
     load_series,
 )
-from coreeval.evaluation.numleak.replies import (
-    Reply,
-    are_in_percent,
-    collect_replies,
-    read_replies,
-)
+from coreeval.evaluation.numleak.replies import Reply, collect_replies, read_replies
 from coreeval.evaluation.numleak.series import list_definitions
 from coreeval.evaluation.numleak.series.own_values import make_series_id
 from coreeval.evaluation.numleak.statistics import AuditSettings
@@ -201,7 +197,7 @@ def numleak(
         name: The name of the series; by default, the name in the answers, or "series".
         quantity: The quantity that the values measure, such as "monthly return".
         unit: The name of a built-in unit, such as "percent", or a unit of your own. None: percent
-            if answers have percent signs or numbers in percent, otherwise no unit.
+            if most answers with a unit have no numbers beside those in percent, otherwise no unit.
         frequency: daily, weekly, monthly, quarterly or annual; None to infer it from the dates.
         tolerances: The tolerances of answers, in the unit, the main one first. By default 0.25,
             0.1, 0.5 and 1 for the unit "percent", otherwise a twentieth of the values' standard
@@ -227,7 +223,9 @@ def numleak(
         unit=unit,
         frequency=frequency,
         tolerances=tuple(require_number("tolerances", each, 0) for each in tolerances),
-        in_percent=are_in_percent(read.good),
+        in_percent=frozenset(
+            name for name in asked if are_in_percent(_list_responses(read.good, name))
+        ),
     )
     own = read_series({} if values is None else split_series(values, asked), terms)
     source = str(answers) if is_path(answers) else SOURCE
@@ -263,6 +261,11 @@ def _complete_row(row: Mapping[str, object], usual: Mapping[str, str]) -> dict[s
     if isinstance(response, int | float) and not isinstance(response, bool):
         said["response"] = str(response)
     return said
+
+
+def _list_responses(replies: Sequence[Reply], name: str) -> list[str | None]:
+    """Return the answers about a series."""
+    return [reply.response for reply in replies if reply.series == name]
 
 
 def _require_truth(replies: Sequence[Reply], asked: Sequence[str]) -> None:

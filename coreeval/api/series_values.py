@@ -30,6 +30,7 @@ from coreeval.evaluation.numleak.series import Series, SeriesDefinition, Unit, o
 from coreeval.evaluation.numleak.series.definition import load_units
 from coreeval.evaluation.numleak.series.observations import check_values
 from coreeval.evaluation.numleak.series.own_values import (
+    UNKNOWN_UNIT,
     OwnSeries,
     define_series,
     infer_step,
@@ -70,8 +71,8 @@ class SeriesTerms:
     """The unit; None for percent if the answers are in percent, otherwise for unnamed units."""
     frequency: Frequency | None
     tolerances: tuple[float, ...]
-    in_percent: bool
-    """Whether the answers are in percent."""
+    in_percent: frozenset[str]
+    """The names, in the answers, of the series whose answers are in percent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +144,7 @@ def read_series(given: Mapping[str, OneSeries], terms: SeriesTerms) -> ReadValue
         source = "<values>" if len(given) == 1 else f"<values of {name}>"
         rows = _DatedRows(source, list(_list_dated(values)))
         known_as = (terms.name if len(given) == 1 else None) or name
-        found[name] = rows.to_series(known_as, terms)
+        found[name] = rows.to_series(known_as, terms, in_percent=name in terms.in_percent)
         bad += rows.bad
     return ReadValues(series=found, bad=tuple(bad))
 
@@ -205,7 +206,7 @@ class _DatedRows:
     def _refuse(self, number: int, reason: str, raw: str) -> None:
         self.bad.append(make_bad_row(self._source, number, reason, raw))
 
-    def to_series(self, name: str, terms: SeriesTerms) -> Series:
+    def to_series(self, name: str, terms: SeriesTerms, *, in_percent: bool) -> Series:
         """Return the series with a name."""
         frequency = terms.frequency or infer_step([text for _, text, _ in self._read])
         if frequency is None:
@@ -222,7 +223,7 @@ class _DatedRows:
                 where="values",
                 hint=f"the first bad row: {self.bad[0].reason}",
             )
-        definition, note = _define(name, terms, values, frequency)
+        definition, note = _define(name, terms, values, frequency, in_percent=in_percent)
         notes = check_values(values, definition)
         return Series(
             definition=definition, values=values, notes=(note, *notes), origin=self._source
@@ -259,7 +260,12 @@ def _find_defect(day: object, value: object) -> str:
 
 
 def _define(
-    name: str, terms: SeriesTerms, values: Mapping[Period, float], frequency: Frequency
+    name: str,
+    terms: SeriesTerms,
+    values: Mapping[Period, float],
+    frequency: Frequency,
+    *,
+    in_percent: bool,
 ) -> tuple[SeriesDefinition, str]:
     """Return the definition, and a note on assumed properties."""
     tolerances, how = terms.tolerances, ""
@@ -275,7 +281,7 @@ def _define(
     about = OwnSeries(
         name=name,
         quantity=terms.quantity,
-        unit=_choose_unit(terms),
+        unit=_choose_unit(terms, in_percent=in_percent),
         tolerances=tolerances,
     )
     try:
@@ -285,11 +291,12 @@ def _define(
         raise UsageError(explained.message, where="coreeval.numleak", hint=explained.hint) from None
     assumed = "" if terms.frequency else f"the frequency ({frequency}) is inferred from the dates; "
     unit = definition.unit.points_name
-    return definition, f"{assumed}the tolerance is {definition.tolerance:g} {unit}{how}"
+    unknown = "" if terms.unit or in_percent else f"; {UNKNOWN_UNIT}: pass unit if answers name one"
+    return definition, f"{assumed}the tolerance is {definition.tolerance:g} {unit}{how}{unknown}"
 
 
-def _choose_unit(terms: SeriesTerms) -> Unit | str:
-    unit = terms.unit or ("percent" if terms.in_percent else None)
+def _choose_unit(terms: SeriesTerms, *, in_percent: bool) -> Unit | str:
+    unit = terms.unit or ("percent" if in_percent else None)
     if unit is None:
         return Unit(name="units", points_name="units")
     if unit in load_units():

@@ -298,7 +298,7 @@ _OF_A_PASS = (
 RUN_FILES: Final = (
     *_OF_A_PASS,
     *(f"control/{name}" for name in _OF_A_PASS),
-    *("config.yaml", "task.yaml", "manifest.json", "run.lock", ".takedown"),
+    *("config.yaml", "task.yaml", "series.json", "manifest.json", "run.lock", ".takedown"),
     *("report.json", "report.html", "items.csv", "annotation.json", "tags.txt"),
 )
 """The files of a run directory outside `dataset`, `numleak` and `detectors`."""
@@ -336,6 +336,11 @@ class RunFiles:
     def task(self) -> Path:
         """A copy of the user's task file; runs of built-in tasks, and older ones, have none."""
         return self.root / "task.yaml"
+
+    @property
+    def series(self) -> Path:
+        """A copy of the series that targets were asked about; runs without NumLeak have none."""
+        return self.root / "series.json"
 
     @property
     def manifest(self) -> Path:

@@ -224,6 +224,33 @@ def test_answers_in_percent_need_no_unit(about: Series, words: str) -> None:
     assert row["parsed"] == row["n"] == len(known)
 
 
+@pytest.mark.parametrize(
+    "words", ["{:.2f} million ({:.1f} percent)", "About {:.2f} million people, a rate of {:.1f}%."]
+)
+def test_an_aside_in_percent_is_not_the_value(about: Series, words: str) -> None:
+    known = {day: value + 50 for day, value in truth(about).items()}
+    rows: list[Row] = [
+        {"date": day, "response": words.format(value, value / 3), "truth": value}
+        for day, value in known.items()
+    ]
+    for found in (numleak(rows, draws=DRAWS), numleak(rows, known, draws=DRAWS)):
+        [row] = found.table
+        assert (found.verdict, row["parsed"]) == ("inconclusive", 0)
+        assert "numbers with a unit are not read" in str(row["notes"])
+    assert numleak(rows, known, unit="million", draws=DRAWS).verdict == "memorized"
+
+
+def test_the_unit_of_each_series_follows_from_its_own_answers(about: Series) -> None:
+    rows: list[Row] = [
+        {"series": name, "date": day, "response": f"{value:.2f}{unit}"}
+        for name, unit in (("tides", "%"), ("waves", ""))
+        for day, value in truth(about).items()
+    ]
+    values = {name: truth(about) for name in ("tides", "waves")}
+    found = read_document(numleak(rows, values, draws=DRAWS))["series"]
+    assert [one["unit"] for one in found] == ["percent", "units"]
+
+
 def test_terms_are_taken_as_given(about: Series) -> None:
     rows = answers(knows("m", about))
     found = numleak(

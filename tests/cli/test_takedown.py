@@ -358,12 +358,15 @@ def test_files_of_articles_that_a_config_names_are_only_reported(
     assert file.read_bytes() == before
 
 
-def test_a_name_in_the_copy_of_a_task_file_is_only_reported(folder: Path, shell: Shell) -> None:
-    copy = run_of(folder, "rte") / "task.yaml"
+@pytest.mark.parametrize("name", ["task.yaml", "series.json"])
+def test_a_name_in_the_copy_of_an_input_is_only_reported(
+    folder: Path, shell: Shell, name: str
+) -> None:
+    copy = run_of(folder, "rte") / name
     copy.write_text(f"description: Whether a text is about {NAME}.\n", encoding="utf-8")
     before = copy.read_bytes()
     left = shell("takedown", NAME, "--yes", "--json").document["left"]
-    assert [row["path"] for row in left if row["path"].endswith("task.yaml")] == [str(copy)]
+    assert [row["path"] for row in left if row["path"].endswith(name)] == [str(copy)]
     assert copy.read_bytes() == before
 
 

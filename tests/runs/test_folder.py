@@ -26,6 +26,7 @@ def test_a_run_gets_a_new_or_empty_folder(tmp_path: Path) -> None:
         "run.lock",
         "config.yaml",
         "task.yaml",
+        "series.json",
         ".manifest.json.0.tmp",
         "run.db",
         "control/run.db-wal",

@@ -24,6 +24,7 @@ from coreeval.evaluation.numleak.leak import Leak, Signal, measure_leak
 from coreeval.evaluation.numleak.leak.signals import SentimentReadings, read_scores
 from coreeval.evaluation.numleak.memory_verdicts import MemoryJudgement, Verdict, judge_memory
 from coreeval.evaluation.numleak.parsing import AnswerReadings, BadReply, read_points
+from coreeval.evaluation.numleak.parsing.answer_unit import are_in_percent
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.replies import (
     COUNTED_VARIANTS,
@@ -31,11 +32,11 @@ from coreeval.evaluation.numleak.replies import (
     DateComparison,
     Point,
     Reply,
-    are_in_percent,
 )
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 from coreeval.evaluation.numleak.series.own_values import (
     PLAIN_UNIT,
+    UNKNOWN_UNIT,
     OwnSeries,
     define_series,
     infer_frequency,
@@ -356,17 +357,19 @@ def infer_series(
     tolerance = scale_tolerance(values)
     if tolerance <= 0:
         return None
+    in_percent = are_in_percent(reply.response for reply in replies)
     about = OwnSeries(
         name=name,
-        unit="percent" if are_in_percent(replies) else PLAIN_UNIT,
+        unit="percent" if in_percent else PLAIN_UNIT,
         tolerances=(tolerance,),
         source=file,
     )
     implied = define_series(about, values, frequency)
+    unit = "the unit is percent" if in_percent else UNKNOWN_UNIT
     note = (
         f"{name} has no definition: its frequency is assumed to be {frequency}, its true values "
         f"are those in the file, and its tolerance is {implied.tolerance:g}, one twentieth of the "
-        "standard deviation of these values; to define the series, pass --series FILE.yaml"
+        f"standard deviation of these values; {unit}; to define the series, pass --series FILE.yaml"
     )
     return Series(definition=implied, values=values, notes=(note,), origin=file)
 

@@ -406,14 +406,6 @@ def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[
 _ALWAYS = ("model", "series", "date", "variant", "response")
 
 
-_PERCENT: Final = re.compile(r"%|\d\s*(?:per ?cent|pct)\b", re.IGNORECASE)
-
-
-def are_in_percent(replies: Iterable[Reply]) -> bool:
-    """Return whether an answer has a percent sign, or a number in percent."""
-    return any(_PERCENT.search(reply.response or "") for reply in replies)
-
-
 def write_replies(path: Path, replies: Iterable[Reply]) -> None:
     """Write one line for each reply, atomically; keys with default values are left out."""
     write_text(path, "".join(f"{_format_line(reply)}\n" for reply in replies))

@@ -28,6 +28,7 @@ from coreeval.graph.numleak.plan import (
     TargetAudit,
     allow_tokens,
     find_question_role,
+    open_series_set,
     plan_run_audits,
 )
 from coreeval.graph.prompt_lab.lab import PromptLab
@@ -153,10 +154,10 @@ def series_lines(
 ) -> list[EstimateLine]:
     """Return the cost of asking about series and of judging the answers given under defences."""
     config, setup = lab.setup.config, lab.setup
-    if config.detect.numleak is None or not (assignments.targets or assignments.judges):
+    asked, cache = config.detect.numleak, lab.workspace.series
+    if asked is None or not (assignments.targets or assignments.judges):
         return []
     chosen = [target for target in config.models.targets if not is_classifier(target.model)]
-    _, audits = plan_run_audits(
-        config, chosen, source=lab.config, workspace=lab.workspace, today=setup.now.date()
-    )
+    universe = open_series_set(asked, base=lab.config.parent, cache=cache)
+    audits = plan_run_audits(config, chosen, universe, source=lab.config, today=setup.now.date())
     return list(audit_lines(audits, assignments, memory.past_calls, stage="numleak"))

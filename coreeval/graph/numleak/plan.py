@@ -269,28 +269,26 @@ def plan_series(
 def plan_run_audits(
     config: Config,
     targets: Sequence[TargetConfig],
+    universe: SeriesSet,
     *,
     source: Path,
-    workspace: Workspace,
     today: date,
-) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
-    """Return the series that a run's config names, and the questions to each target.
+) -> tuple[TargetAudit, ...]:
+    """Return the questions of a run to each target.
 
     Args:
         config: The config of the run.
         targets: The targets to ask.
-        source: The config's file; relative paths are resolved against its folder.
-        workspace: The workspace, which keeps downloaded series.
+        universe: The series of the run.
+        source: The config's file.
         today: The day of the questions.
 
     Raises:
-        UsageError: a series cannot be opened, or has no value in the period.
+        UsageError: a series has no value in the period.
     """
     part = extract_series_config(config, where=str(source))
-    universe = open_series_set(part.detect.numleak, base=source.parent, cache=workspace.series)
     models = part.models.model_copy(update={"targets": tuple(targets)})
-    part = part.model_copy(update={"models": models})
-    return universe, plan_audits(part, universe, today=today)
+    return plan_audits(part.model_copy(update={"models": models}), universe, today=today)
 
 
 def check_series(config: Config, *, source: Path, workspace: Workspace, today: date) -> None:
@@ -299,12 +297,12 @@ def check_series(config: Config, *, source: Path, workspace: Workspace, today: d
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
     """
-    if config.detect.numleak and config.models.targets:
+    asked, base = config.detect.numleak, source.parent
+    if asked and config.models.targets:
         targets = select_targets(config.models.targets)
-        asked = plan_run_audits(config, targets, source=source, workspace=workspace, today=today)
-        require_common_dates(
-            load_signals(config.detect.numleak, source.parent), list_asked_dates(*asked)
-        )
+        universe = open_series_set(asked, base=base, cache=workspace.series)
+        audits = plan_run_audits(config, targets, universe, source=source, today=today)
+        require_common_dates(load_signals(asked, base), list_asked_dates(universe, audits))
 
 
 def load_signals(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:

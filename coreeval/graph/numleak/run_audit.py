@@ -1,26 +1,21 @@
 """Audits a run: asks its targets once, and counts their answers for the report."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from coreeval.config import TargetConfig
+from coreeval.config import NumleakConfig, TargetConfig, extract_series_config
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility, write_utility
+from coreeval.evaluation.numleak.leak import Signal
 from coreeval.evaluation.numleak.probes import write_replies
-from coreeval.evaluation.numleak.replies import read_replies
+from coreeval.evaluation.numleak.replies import Reply, read_replies
 from coreeval.graph.batch_rounds import work_in_rounds
 from coreeval.graph.campaign import Campaign, CampaignQueued, CampaignStopped, file_names
 from coreeval.graph.numleak.defence_trials import ask_utility
-from coreeval.graph.numleak.plan import (
-    SeriesSet,
-    TargetAudit,
-    iter_notes,
-    load_signals,
-    open_series_set,
-    plan_run_audits,
-)
+from coreeval.graph.numleak.own_series import open_run_series
+from coreeval.graph.numleak.plan import SeriesSet, TargetAudit, iter_notes, plan_run_audits
 from coreeval.graph.numleak.series_questions import ask_series, missing_logprobs_notes
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.target_questions import build_step, open_run_campaign, record_asking
@@ -49,29 +44,29 @@ async def audit_series(run: RunContext) -> list[str]:
             return []
         if run.stop.asked:
             return []
-        done = await asyncio.to_thread(_finish_audit, run)
+        done = {"targets": [target.model for target in run.series_targets]}
+        await asyncio.to_thread(run.store.finish_stage, AUDIT_STAGE, done)
     return list(done["targets"])
 
 
-def list_run_audits(run: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
-    """Return the series of a run, and the questions to each audited target.
-
-    Raises:
-        UsageError: a series cannot be opened, or has no value in the period.
-    """
-    return plan_run_audits(
-        run.config,
-        run.series_targets,
-        source=Path(run.manifest.source.path),
-        workspace=run.workspace,
-        today=run.setup.now.date(),
-    )
+def _open_series(
+    run: RunContext, asked: NumleakConfig, replies: Iterable[Reply]
+) -> tuple[SeriesSet, tuple[Signal, ...]]:
+    base, cache = run.manifest.config_folder, run.workspace.series
+    return open_run_series(run.files, asked, base=base, cache=cache, replies=replies)
 
 
-def list_run_notes(run: RunContext) -> list[str]:
-    """Return notes on settings that could not be applied; empty until all questions are asked."""
-    done = run.store.stage(AUDIT_STAGE)
-    return list(done["notes"]) if done else []
+def _plan_audits(
+    run: RunContext, targets: Sequence[TargetConfig], universe: SeriesSet
+) -> tuple[TargetAudit, ...]:
+    source, today = Path(run.manifest.source.path), run.setup.now.date()
+    return plan_run_audits(run.config, targets, universe, source=source, today=today)
+
+
+def _read_replies(run: RunContext, targets: Sequence[TargetConfig]) -> list[Reply]:
+    """Return the answers so far of targets about series."""
+    files = list_reply_files(run, targets).values()
+    return [reply for file in files if file.exists() for reply in read_replies(file).good]
 
 
 def list_reply_files(run: RunContext, targets: Sequence[TargetConfig]) -> dict[str, Path]:
@@ -96,24 +91,23 @@ def audit_answers(run: RunContext) -> dict[str, Any] | None:
     from coreeval.evaluation.numleak.defences.effects import defence_replies_document
     from coreeval.evaluation.numleak.statistics import AuditSettings
 
-    asked = run.config.detect.numleak
+    asked, targets = run.config.detect.numleak, run.config.models.targets
     if asked is None:
         return None
-    base, targets = run.manifest.config_folder, run.config.models.targets
-    universe = open_series_set(asked, base=base, cache=run.workspace.series)
-    files = list_reply_files(run, targets).values()
+    said = _read_replies(run, targets)
+    universe, signals = _open_series(run, asked, said)
     table = load_run_cutoffs(run.config)
     stated = {target.model: find_target_dates(target, table).cutoff for target in targets}
-    replies = [reply for file in files if file.exists() for reply in read_replies(file).good]
     series = {one.definition.id: one for one in universe.all}
+    replies = [reply for reply in said if reply.series in series]
     cutoffs = {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()}
     found = numleak_document(
         replies,
         series,
         AuditSettings(seed=run.config.run.seed),
         cutoffs,
-        notes=list_run_notes(run),
-        signals=load_signals(asked, base),
+        notes=[*_iter_notes(run, universe, said)],
+        signals=signals,
     )
     return found | {
         "defences": defence_replies_document(
@@ -122,9 +116,23 @@ def audit_answers(run: RunContext) -> dict[str, Any] | None:
     }
 
 
+def _iter_notes(run: RunContext, universe: SeriesSet, replies: Sequence[Reply]) -> Iterator[str]:
+    """Yield notes on settings that could not be applied to the targets that were asked."""
+    models = {reply.model for reply in replies}
+    asked = [target for target in run.config.models.targets if target.model in models]
+    if asked:
+        audits = _plan_audits(run, asked, universe)
+        yield from iter_notes(universe, audits)
+        yield from missing_logprobs_notes(audits, replies)
+    for name in sorted(
+        {reply.series for reply in replies} - {one.definition.id for one in universe.all}
+    ):
+        yield f"answers about {name}, which is not a series of the run, are left out"
+
+
 async def _ask_targets(run: RunContext) -> None:
     """Ask each target once; questions waiting for a batch are asked again in the next pass."""
-    universe, audits = await asyncio.to_thread(list_run_audits, run)
+    universe, audits = await asyncio.to_thread(_plan_questions, run)
     files = list_reply_files(run, run.config.models.targets)
     async with open_run_campaign(run, AUDIT_STAGE) as campaign:
         for audit in audits:
@@ -137,18 +145,15 @@ async def _ask_targets(run: RunContext) -> None:
                     await _judge_target(run, campaign, audit, _utility_file(file))
 
 
-def _finish_audit(run: RunContext) -> dict[str, Any]:
-    """Record that the stage is done, and return its findings."""
-    universe, audits = list_run_audits(run)
-    files = list_reply_files(run, run.config.models.targets)
-    asked = [files[audit.target.model] for audit in audits]
-    replies = [reply for file in asked for reply in read_replies(file).good]
-    done = {
-        "targets": [audit.target.model for audit in audits],
-        "notes": [*iter_notes(universe, audits), *missing_logprobs_notes(audits, replies)],
-    }
-    run.store.finish_stage(AUDIT_STAGE, done)
-    return done
+def _plan_questions(run: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
+    """Return the series of a run, and the questions to each audited target.
+
+    Raises:
+        UsageError: a series cannot be opened, or has no value in the period.
+    """
+    asked = extract_series_config(run.config, where=str(run.files.config)).detect.numleak
+    universe, _ = _open_series(run, asked, _read_replies(run, run.config.models.targets))
+    return universe, _plan_audits(run, run.series_targets, universe)
 
 
 async def _audit_target(

@@ -49,7 +49,7 @@ _RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
 _RELEASE = {MANIFEST, DIGEST}
 """The files that a release always has."""
 SCORES = "files of text scores about any person"
-_RUN_FILES = ("config.yaml", "task.yaml", "manifest.json", "run.lock")
+_RUN_FILES = ("config.yaml", "task.yaml", "series.json", "manifest.json", "run.lock")
 """Files that define a run; names in them are only reported, because a change would break the
 run."""
 

@@ -55,10 +55,6 @@ class _Targets(TypedDict):
     targets: list[str]
 
 
-class _Notes(TypedDict):
-    notes: list[str]
-
-
 class _ProcessNote(TypedDict):
     stage: str
     roles: list[dict[str, Any]]
@@ -74,7 +70,7 @@ _STAGES: dict[str, TypeAdapter[Any]] = {
     "assemble": TypeAdapter(dict[str, int]),
     "evaluate": TypeAdapter(_Targets),
     "pcr": TypeAdapter(_Targets),
-    "numleak": TypeAdapter(_Notes),
+    "numleak": TypeAdapter(_Targets),
 }
 _SHAPES: dict[Column[Any], TypeAdapter[Any]] = {
     t.samples.c.fields: _TEXTS,

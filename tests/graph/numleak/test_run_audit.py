@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.errors import ConfigError, DatasetError
+from coreeval.errors import ConfigError, DatasetError, RunCorrupt, RunStateError
 from coreeval.evaluation.numleak.replies import Reply as Said
 from coreeval.graph.estimate.run_estimate import estimate
 from coreeval.graph.evaluate import evaluate
@@ -90,10 +90,12 @@ def test_targets_with_words_are_asked_once_and_the_others_about_the_arms_alone(
         "openai_target": QUESTIONS,
         "offline_memorizing": QUESTIONS,
     }
-    done = {"targets": ["openai:target", PERSONA], "notes": [SHORT]}
+    done = {"targets": ["openai:target", PERSONA]}
     assert stages(lab) == (done, set())
     assert json.loads(lab.files.report_json.read_text())["numleak"]["notes"] == [SHORT]
     target.answers = lambda _request: '{"label": "joy"}'
+    evaluate(lab.files.root, targets=[CLASSIFIER])
+    assert json.loads(lab.files.report_json.read_text())["numleak"]["notes"] == [SHORT]
     evaluate(lab.files.root)
     assert stages(lab) == (done, {"openai:target", CLASSIFIER})
     assert all("response_format" in one for one in target.requests[QUESTIONS:])
@@ -162,3 +164,107 @@ def test_sentiments_and_signals_are_in_the_report_of_a_run(lab: Lab) -> None:
     (lab.folder / "tone.csv").write_text("date,value\n1950-01,1\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="no question is about these dates"):
         lab.refresh("another", limit=2)
+
+
+@pytest.fixture
+def remembered(lab: Lab) -> Lab:
+    """Return a finished run that asked a persona about series, and nothing else."""
+    lab.write(
+        models={"default": "offline", "targets": [{"model": PERSONA, "cutoff": "2020-06"}]},
+        detect={"evaluate": False, "numleak": {"series": "tides.yaml", **ASKED}},
+    )
+    assert lab.refresh(limit=1).manifest.status == "complete"
+    return lab
+
+
+def audited(lab: Lab) -> dict[str, object]:
+    """Return what does not depend on the other targets in the audit of each target."""
+    report = json.loads(lab.files.report_json.read_text())["numleak"]
+    kept = ("series", "unit", "n", "parsed", "verdict", "mae", "within_tolerance")
+    return {one["model"]: [one[key] for key in kept] for one in report["series"]}
+
+
+def noted(lab: Lab) -> list[str]:
+    notes: list[str] = json.loads(lab.files.report_json.read_text())["numleak"]["notes"]
+    return notes
+
+
+def _rename(folder: Path) -> None:
+    write_series(folder, id="waves").rename(folder / "tides.yaml")
+
+
+def _change_unit(folder: Path) -> None:
+    write_series(folder, unit="index_points", tolerances=[5.0])
+
+
+def _delete(folder: Path) -> None:
+    (folder / "tides.yaml").unlink()
+    (folder / "tides.csv").unlink()
+
+
+@pytest.mark.parametrize("change", [_rename, _change_unit, _delete])
+def test_a_change_of_a_series_file_changes_no_audit_of_an_existing_run(
+    remembered: Lab, change: Callable[[Path], None]
+) -> None:
+    first = audited(remembered)
+    change(remembered.folder)
+    evaluate(remembered.files.root, targets=["offline:guessing"])
+    found = audited(remembered)
+    assert found[PERSONA] == first[PERSONA] and len(found) == 2
+    assert {reply.series for replies in said(remembered).values() for reply in replies} == {"tides"}
+    write_series(remembered.folder)
+    assert remembered.resume().manifest.status == "complete"
+
+
+def test_a_run_without_a_copy_refuses_changed_series_before_it_asks(remembered: Lab) -> None:
+    before = said(remembered)
+    remembered.files.series.unlink()  # as in runs of older versions
+    for change in (_rename, _shift_values, _date_daily):
+        change(remembered.folder)
+        with pytest.raises(RunStateError, match="the series have changed since targets were asked"):
+            evaluate(remembered.files.root, targets=["offline:guessing"])
+        assert said(remembered) == before
+        write_series(remembered.folder)
+    evaluate(remembered.files.root, targets=["offline:guessing"])
+    assert said(remembered)["offline_memorizing"] == before["offline_memorizing"]
+
+
+def _date_daily(folder: Path) -> None:
+    write_series(folder, frequency="daily", notable={})
+    file = folder / "tides.csv"
+    head, *rows = file.read_text().split("\n")
+    file.write_text("\n".join([head, *(row.replace(",", "-01,") for row in rows)]))
+
+
+def _shift_values(folder: Path) -> None:
+    file = folder / "tides.csv"
+    head, *rows = file.read_text().split("\n")
+    dates = [row.partition(",")[0] for row in rows]
+    values = [row.partition(",")[2] for row in rows]
+    shifted = [
+        f"{date},{value}" for date, value in zip(dates, values[1:] + values[:1], strict=True)
+    ]
+    file.write_text("\n".join([head, *shifted]))
+
+
+def test_answers_about_a_series_that_the_run_does_not_have_are_left_out(remembered: Lab) -> None:
+    first = audited(remembered)
+    [file] = remembered.files.numleak.iterdir()
+    file.write_text(file.read_text() + file.read_text().replace('"tides"', '"waves"'))
+    evaluate(remembered.files.root, targets=["offline:guessing"])
+    assert audited(remembered)[PERSONA] == first[PERSONA]
+    left_out = "answers about waves, which is not a series of the run, are left out"
+    assert noted(remembered)[-1] == left_out
+
+
+def test_notes_on_earlier_targets_stay(remembered: Lab) -> None:
+    evaluate(remembered.files.root, targets=["offline:guessing"])
+    assert noted(remembered)[0] == SHORT.replace("all 2 targets", PERSONA)
+
+
+@pytest.mark.parametrize("text", ["{", '{"series": []}', "\udcff"])
+def test_a_damaged_copy_of_the_series_is_named(remembered: Lab, text: str) -> None:
+    remembered.files.series.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(RunCorrupt, match="the run's copy of its series is damaged"):
+        evaluate(remembered.files.root, targets=["offline:guessing"])
+    assert not (remembered.files.numleak / "offline_guessing.jsonl").exists()

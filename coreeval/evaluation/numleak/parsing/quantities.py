@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs
-from coreeval.evaluation.numleak.series.definition import Unit
+from coreeval.evaluation.numleak.series.definition import Unit, load_units
 
 _MOVED: Final = (
     r"(?:increas\w+|ris(?:e|en|es|ing)|rose|climb\w*|jump\w*|surg\w+|up|gain\w*|grew|fell|fall\w*"
@@ -95,12 +95,12 @@ Measure = Literal["own", "bare", "other"]
 """Whether a number is in the unit of the series, without a unit, or in another unit."""
 _DIGITS: Final = (
     r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.,]\d+)?|\.\d+)"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)|\d+(?:[.,]\d+)?|\.\d+)"
 )
 _SIGN: Final = "(?P<SIDEsign>(?:minus |negative |plus |positive )?[-+]?)"
 _NUMBER: Final = rf"{_SIGN}(?P<SIDEmoney>[$€£¥]?)(?P<SIDEdigits>{_DIGITS})"
 _FOREIGN: Final = (
-    r"%|per ?cent|pct|percentage points?|pp|(?P<SIDEbasis>bps?|basis[- ]points?)|°[CFK]?|degrees?"
+    r"(?P<SIDEbasis>bps?|basis[- ]points?)|°[CFK]?|degrees?"
     r"|[CFK]|celsius|fahrenheit|index points?|points?|pts|dollars?|usd|euros?|eur|gbp|yen|cents?"
     r"|thousand|million|billion|trillion|[kmb]n?|ppm|ppb|x|times|standard deviations?"
     r"|days?|weeks?|months?|years?|quarters?|out of|(?:in |as an? )?(?:decimal|fraction)"
@@ -242,10 +242,15 @@ def _number_pattern(unit: Unit) -> re.Pattern[str]:
 
 def _kinds(unit: Unit) -> str:
     """Return the pattern of text after a number, with longer forms before shorter ones."""
+    own, percent = _forms(unit) or "(?!)", _forms(load_units()["percent"])
+    other = f"(?P<SIDEother>{percent}|{_FOREIGN})"
+    return rf"(?:(?:[x\u00d7] )?(?P<SIDEown>{own}){_OTHER_SCALE}|{other})(?!\w)"
+
+
+def _forms(unit: Unit) -> str:
     named = (unit.symbol, unit.name, unit.points_name, *unit.forms)
     forms = {normalise_signs(form) for form in named} - {""}
-    own = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)) or "(?!)"
-    return rf"(?:(?:[x\u00d7] )?(?P<SIDEown>{own}){_OTHER_SCALE}|(?P<SIDEother>{_FOREIGN}))(?!\w)"
+    return "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
 
 
 def _make_number(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) -> AnswerNumber:

@@ -25,6 +25,7 @@ NumLeak chose 25 basis points on the US market excess return, whose standard dev
 percentage points: about a twentieth.
 """
 PLAIN_UNIT: Final = Unit(name="the file's unit", points_name="units of the file")
+UNKNOWN_UNIT: Final = "the unit is unknown, so numbers with a unit are not read"
 _SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
     "annual": re.compile(r"\d{4}"),
     "quarterly": re.compile(r"\d{4}[- ]?[Qq][1-4]"),
