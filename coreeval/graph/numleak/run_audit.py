@@ -62,7 +62,7 @@ def list_run_audits(run: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]
     return plan_run_audits(
         run.config,
         run.series_targets,
-        source=Path(run.manifest.source.path),
+        source=run.manifest.source.file,
         workspace=run.workspace,
         today=run.setup.now.date(),
     )
