@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from coreeval.config import Config, load_config
 from coreeval.config.load import relocate_config
-from coreeval.runs.manifest import ConfigSource, Manifest
+from coreeval.errors import RunStateError
+from coreeval.runs.manifest import ConfigSource, Manifest, read_manifest
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import RunFiles
 
@@ -21,6 +22,19 @@ def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str
         ConfigError: the config cannot be read.
     """
     return relocate_config(load_config(files.config, overrides), manifest.source.locate)
+
+
+def read_own_config(files: RunFiles) -> Config:
+    """Return the same as `load_own_config` for a run whose manifest may be missing or damaged.
+
+    Raises:
+        ConfigError: the config cannot be read.
+    """
+    try:
+        manifest = read_manifest(files.manifest)
+    except RunStateError:
+        return load_config(files.config)
+    return load_own_config(files, manifest)
 
 
 def load_config_file(source: ConfigSource) -> Config:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
-from coreeval.config import Config, load_config
+from coreeval.config import Config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunStateError, UsageError
 from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
@@ -34,9 +34,8 @@ from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
-from coreeval.runs.manifest import read_manifest
 from coreeval.runs.open import lock_runs
-from coreeval.runs.own_config import load_own_config
+from coreeval.runs.own_config import read_own_config
 from coreeval.tools.files import is_plain_file, iter_tree
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.gdelt.own_files import find_own_entries
@@ -460,16 +459,7 @@ class _Search:
     def _configs(self) -> Iterator[Config]:
         for files in self.places.runs:
             with suppress(CoreEvalError):  # unreadable ones are among the fixed files
-                yield _read_config(files)
-
-
-def _read_config(files: RunFiles) -> Config:
-    """Return the config of a run whose manifest may be missing or damaged."""
-    try:
-        manifest = read_manifest(files.manifest)
-    except RunStateError:
-        return load_config(files.config)
-    return load_own_config(files, manifest)
+                yield read_own_config(files)
 
 
 def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
