@@ -47,7 +47,7 @@ def export_cassette(run: RunLike, *, out: Path | str, texts: bool | None = None)
         "answers": head.lines["answer"],
         "texts": head.texts,
         "licence": {"name": made.licence.name, "redistribute": made.licence.redistribute},
-        "notes": [made.note] if made.note else [],
+        "notes": list(made.notes),
     }
     table = Table("lines", parse_columns("kind lines:integer"), head.lines.items())
     samples = format_quantity(head.lines["sample"], "sample")

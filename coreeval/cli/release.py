@@ -13,11 +13,13 @@ from coreeval.cli.output import (
     brief,
     command,
     comparability_lines,
+    note,
     offline_lines,
     one_line,
     show,
 )
 from coreeval.tools.formatting import NOT_MEASURED, format_quantity, format_share
+from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:
     from coreeval.releases.release import Release
@@ -94,7 +96,10 @@ def release(
     from coreeval.releases.create import make_release
     from coreeval.releases.gates.limits import resolve_gates
     from coreeval.releases.release_document import build_release_document
+    from coreeval.runs.manifest import read_manifest
+    from coreeval.runs.own_config import iter_config_remarks
 
+    remarks = list(iter_config_remarks(read_manifest(RunFiles(run).manifest).source))
     made = make_release(
         run,
         version=version,
@@ -106,6 +111,8 @@ def release(
         gates=resolve_gates(gates, base=Path()),
         allow_empty_arm=allow_empty_arm,
     )
+    for remark in remarks:
+        note(f"note: {remark}")
     show(build_release_document(made), as_json, lambda: "\n".join(_words(made, run)))
 
 

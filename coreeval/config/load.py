@@ -203,6 +203,16 @@ def read_takedown_path(path: Path, overrides: Iterable[str]) -> str | None:
     return _resolve_path(path.parent, listed) if listed and isinstance(listed, str) else None
 
 
+def read_config_name(path: Path, overrides: Iterable[str]) -> object:
+    """Return the name in a config file, whose other keys may be wrong.
+
+    Raises:
+        ConfigError: the file is not YAML.
+    """
+    told = [each for each in overrides if each.partition("=")[0] == "name"]
+    return read_with_overrides(path, told)[0].get("name")
+
+
 def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, Any]:
     """Return the mapping in a YAML file.
 
@@ -239,7 +249,8 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
 
 def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
     """Return a config from a mapping; its relative paths are resolved against `base`."""
-    return share_prices(_resolve_run(check_values(Config, raw, where=where), base))
+    config = check_values(Config, raw, where=where)
+    return share_prices(relocate_config(config, lambda path: _resolve_path(base, path)))
 
 
 def check_values(model: type[V], raw: object, *, where: str) -> V:
@@ -280,10 +291,8 @@ def parse_target(text: str, *, base: Path) -> TargetConfig:
     return target.resolve(lambda path: _resolve_path(base, path))
 
 
-def _resolve_run(config: Config, base: Path) -> Config:
-    def at(path: str) -> str:
-        return _resolve_path(base, path)
-
+def relocate_config(config: Config, at: Callable[[str], str]) -> Config:
+    """Return a config with each of its paths replaced by what `at` returns for it."""
     dataset, changes = config.dataset, dict[str, object]()
     if dataset.format != "hf":
         changes["dataset"] = dataset.model_copy(update={"path": at(dataset.path)})

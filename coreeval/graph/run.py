@@ -189,7 +189,7 @@ def resume(
     if changed and if_changed == "anew":
         source, before = manifest.source, manifest.parent
         return refresh(
-            source.path or setup.config,
+            source.file if source.path else setup.config,
             limit=None if manifest.subset else manifest.limit,
             subset=manifest.subset,
             run_dir=open_workspace(manifest).new_run(setup.config.name, around.now()),
@@ -201,7 +201,7 @@ def resume(
     if changed:
         raise RunStateError(
             f"the following has changed since the run began: {', '.join(changed)}",
-            where=manifest.source.path or str(files.root),
+            where=str(manifest.source.file if manifest.source.path else files.root),
             hint="coreeval resume RUN --keep continues with the run's own config, task and "
             "samples; --anew starts a new run with the current ones",
         )
@@ -285,7 +285,7 @@ def open_run(
             hint="restore it from a backup, or start a new run",
         )
     _require_workspace(files, manifest)
-    config, remarks = load_run_config(files.config, manifest, keep=keep)
+    config, remarks = load_run_config(files, manifest, keep=keep)
     check_telemetry(config)
     config, moment = apply_added_targets(config, manifest), datetime.fromisoformat(manifest.now)
     workspace, task_file = open_workspace(manifest), find_task_file(files, config)
@@ -515,7 +515,7 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
     refuse_changed_task(setup.task, manifest, where=setup.task_file)
     with lock_run(files):
         refuse_changed_takedown(setup, open_workspace(manifest), where=files.root)
-        recorded = read_original_manifest(files.manifest)
+        recorded = read_manifest(files.manifest)
         _refuse_changed(recorded, manifest, setup, files)
         if recorded.source != manifest.source:
             changed = recorded.model_copy(update={"source": manifest.source})

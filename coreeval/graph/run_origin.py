@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from coreeval.config import Config, TargetConfig, find_changed_keys, load_config
+from coreeval.config import Config, TargetConfig, find_changed_keys
 from coreeval.config.dates import Age, parse_age
 from coreeval.config.prices import share_prices
 from coreeval.errors import DatasetError, ReleaseError, TaskError, UsageError
@@ -19,10 +19,11 @@ from coreeval.releases.carry_over import CarryOver, CarryOverTerms
 from coreeval.releases.release import Release
 from coreeval.releases.sources import Horizon, find_new_cutoffs, find_parent
 from coreeval.runs.manifest import FollowedRelease, Manifest
+from coreeval.runs.own_config import iter_config_remarks, load_config_file, load_own_config
 from coreeval.tasks import hash_task, load_task
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.terminal import brief
-from coreeval.tools.workspace import Workspace
+from coreeval.tools.workspace import RunFiles, Workspace
 
 FREE_KEYS = (
     "budget_usd",
@@ -56,7 +57,7 @@ def set_budget(manifest: Manifest, budget_usd: float | None) -> Manifest:
 
 
 def load_run_config(
-    path: Path, manifest: Manifest, *, keep: bool
+    files: RunFiles, manifest: Manifest, *, keep: bool
 ) -> tuple[Config, tuple[str, ...]]:
     """Return a run's config and remarks on it, and read the run's `.env`.
 
@@ -64,7 +65,7 @@ def load_run_config(
     the run's benchmark.
 
     Args:
-        path: The run's own config.
+        files: The run's files.
         manifest: Has the path of its config file, and the settings that override it.
         keep: Whether to take nothing from the current file.
 
@@ -72,16 +73,16 @@ def load_run_config(
         ConfigError: a config or the budget cannot be used.
     """
     budgets = [each for each in manifest.source.overrides if each.startswith(_BUDGET)]
-    frozen, source = load_config(path, budgets), Path(manifest.source.path)
+    frozen, source = load_own_config(files, manifest, budgets), manifest.source
     read_env_file(manifest.config_folder, frozen)
-    named = bool(manifest.source.path)  # a config in memory or a cassette has none
-    if keep or not named or not source.is_file():
-        return frozen, ()
-    now = load_config(source, manifest.source.overrides)
+    remarks = tuple(iter_config_remarks(source))
+    if keep or not source.exists:  # a config in memory or a cassette has none
+        return frozen, remarks
+    now = load_config_file(source)
     if _describes_same_benchmark(frozen, now):
-        return apply_free_keys(frozen, now), ()
+        return apply_free_keys(frozen, now), remarks
     remark = "now describes another benchmark, so the run keeps its own budget, licence and pace"
-    return frozen, (f"{brief(source)} {remark}",)
+    return frozen, (*remarks, f"{brief(source.file)} {remark}")
 
 
 def _describes_same_benchmark(frozen: Config, now: Config) -> bool:
@@ -146,14 +147,10 @@ def hash_file(path: Path) -> str:
 
 def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
     """Return the keys in which the config file differs from the run's config."""
-    source = Path(manifest.source.path)
-    if (
-        not manifest.source.path
-        or not source.is_file()
-        or hash_file(source) == manifest.source.sha256
-    ):
+    source = manifest.source
+    if not source.exists or hash_file(source.file) == source.sha256:
         return []
-    now = load_config(source, manifest.source.overrides)
+    now = load_config_file(source)
     free = {name: getattr(frozen.run, name) for name in FREE_KEYS}
     dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
     run = now.run.model_copy(update=free)

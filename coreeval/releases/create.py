@@ -190,7 +190,7 @@ def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> 
     found = _Measurements(arms, quality, state, withheld, ratings)
     manifest = _manifest(made_of, how, draft, found)
     private = {"schedule", "telemetry"}
-    config = strip_paths(made_of.config.model_dump(mode="json", exclude=private), made_of.base)
+    config = strip_paths(made_of.config.model_dump(mode="json", exclude=private), *made_of.bases)
     write_text(draft / "config.yaml", yaml.safe_dump(config, sort_keys=False))
     write_json(draft / TASK, made_of.task.model_dump(mode="json"))
     card = add_dataset_info(release_card(made_of.task, manifest), draft, made_of.split)
@@ -257,7 +257,7 @@ def _manifest(
 ) -> ReleaseManifest:
     """Return the manifest without the digests of the files."""
     run, shard = made_of.run, shard_name(made_of.split)
-    said = strip_paths(run.model_dump(mode="json"), made_of.base)
+    said = strip_paths(run.model_dump(mode="json"), *made_of.bases)
     shared = {key: said[key] for key in said.keys() & ReleaseManifest.model_fields.keys()}
     parent = made_of.parent
     findings = _findings(made_of)
@@ -268,7 +268,7 @@ def _manifest(
         "parent": parent and load_named_parent(parent, how.target),
         "ruled": tuple(ModelsConfig.model_validate(run.models).rule_based_roles),
         "quality": found.quality,
-        "findings": findings and strip_paths(findings.model_dump(mode="json"), made_of.base),
+        "findings": findings and strip_paths(findings.model_dump(mode="json"), *made_of.bases),
         "arms": found.arms,
         "snippets": how.snippets,
         "semantic_left_out": count_left_out(read_samples(draft / "samples" / shard)),

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from coreeval.agents.safety import Takedown, load_active_takedown
-from coreeval.config import Config, DatasetConfig, load_config
+from coreeval.config import Config, DatasetConfig
 from coreeval.config.dates import parse_age
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import (
@@ -27,6 +27,7 @@ from coreeval.releases.release_manifest import Licence, ParentRelease, SampleRow
 from coreeval.releases.verify import verify
 from coreeval.runs.arms import OnReject
 from coreeval.runs.manifest import FollowedRelease, Manifest, read_original_manifest
+from coreeval.runs.own_config import load_own_config
 from coreeval.runs.own_task import load_run_task
 from coreeval.runs.takedown_lists import name_takedown_lists
 from coreeval.schema import Task, Value
@@ -193,7 +194,7 @@ class ReleaseSources:
             RunStateError: the task has changed since the run.
             ConfigError: the takedown list cannot be read.
         """
-        config = load_config(files.config)
+        config = load_own_config(files, run)
         listed = [str(takedown)] if takedown else name_takedown_lists(config, run.source)
         stated = (run.workspace, read_original_manifest(files.manifest).workspace)
         places = [*map(Path, stated), *find_own_workspaces(files.root)]
@@ -220,9 +221,10 @@ class ReleaseSources:
         return "drop" if asked == "original" and not self.licence.redistribute else asked
 
     @property
-    def base(self) -> Path:
-        """Return the config's folder, to which published paths are relative."""
-        return Path(self.run.source.path).parent
+    def bases(self) -> tuple[Path, Path]:
+        """Return the config's present and former folder, to which published paths are relative."""
+        source = self.run.source
+        return source.file.parent, source.recorded.parent
 
 
 StaleReason = Literal["age", "cutoff", "undated"]

@@ -3,6 +3,7 @@
 `strip_paths` removes local paths from the records of a run.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, Field, ValidationError
 
 from coreeval.config import ROLES, ModelsConfig, TargetConfig
+from coreeval.config.load import read_config_name
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
-from coreeval.errors import RunStateError
+from coreeval.errors import ConfigError, RunStateError
 from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.plugin_origin import PluginOrigin
-from coreeval.tools.workspace import HOME_VARIABLE, find_workspace, name_payer
+from coreeval.tools.workspace import HOME_VARIABLE, WORKSPACE_NAME, find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -50,6 +52,11 @@ ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 """The config's `models`, with the keys set there."""
 
 
+def _is_file(path: Path) -> bool:
+    """Return whether a file exists; False if its folder may not be read."""
+    return os.access(path, os.F_OK) and path.is_file()
+
+
 class ConfigSource(Value):
     """The config from which the run was started."""
 
@@ -58,6 +65,40 @@ class ConfigSource(Value):
     sha256: str
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
+    found: Annotated[str, Field(exclude=True)] = ""
+    """The present path of the file, if the run's project was moved or copied. It is found again at
+    each reading and never stored."""
+
+    @property
+    def recorded(self) -> Path:
+        """Return the path of the file when the run was started."""
+        return Path(self.path)
+
+    @property
+    def file(self) -> Path:
+        """Return the present path of the file, which may be missing."""
+        return Path(self.found or self.path)
+
+    @property
+    def exists(self) -> bool:
+        """Return whether the file is where it is expected; False if it was given in memory."""
+        return _is_file(self.file)
+
+    def locate(self, path: str) -> str:
+        """Return the present path of a file that the config names.
+
+        In a project that was moved or copied, this is the path in the new folder, unless only the
+        old folder has the file.
+        """
+        if not self.found:
+            return path
+        old, new = self.recorded.parent, self.file.parent
+        for folder in sorted((old, new), key=lambda each: len(each.parts), reverse=True):
+            if Path(path).is_relative_to(folder):
+                name = Path(path).relative_to(folder)
+                left = os.access(old / name, os.F_OK) and not os.access(new / name, os.F_OK)
+                return str((old if left else new) / name)
+        return path
 
 
 class Fingerprints(Value):
@@ -216,7 +257,7 @@ class Manifest(Value):
     @property
     def config_folder(self) -> Path:
         """Return the folder of the config, or of the workspace if the config was in memory."""
-        return Path(self.source.path or self.workspace).parent
+        return self.source.file.parent if self.source.path else Path(self.workspace).parent
 
     @property
     def offline_roles(self) -> list[str]:
@@ -254,7 +295,7 @@ def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest, with the workspace that applies to the run's present location.
+    """Read a manifest, with the workspace and config file of the run's present location.
 
     Raises:
         RunStateError: the manifest is missing or damaged.
@@ -262,7 +303,37 @@ def read_manifest(path: Path) -> Manifest:
     found = read_original_manifest(path)
     run = path.resolve().parent
     workspace = find_workspace(Path(found.workspace), run, found.payer)
-    return found.model_copy(update={"workspace": str(workspace)})
+    source = _find_config_file(found, workspace)
+    return found.model_copy(update={"workspace": str(workspace), "source": source})
+
+
+def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
+    """Return the config file of a run, which is beside its workspace if the project was moved.
+
+    A file there is the run's if it has the name of the run's benchmark: another project into whose
+    workspace the run was moved may have a config file of the same name.
+    """
+    source, place = manifest.source, workspace.resolve()
+    here = place.parent / source.recorded.name
+    kept = _is_file(source.recorded) and place == Path(manifest.workspace).resolve()
+    if (
+        not source.path
+        or place.name != WORKSPACE_NAME
+        or kept
+        or here == source.recorded
+        or not here.is_file()
+        or not _is_config_of(here, manifest)
+    ):
+        return source.model_copy(update={"found": ""})
+    return source.model_copy(update={"found": str(here)})
+
+
+def _is_config_of(path: Path, manifest: Manifest) -> bool:
+    """Return whether a config file has the name of a run's benchmark, or cannot be read."""
+    try:
+        return read_config_name(path, manifest.source.overrides) == manifest.name
+    except ConfigError:
+        return True  # the command that needs the file says what is wrong with it
 
 
 def require_workspace(manifest: Manifest) -> None:
@@ -341,13 +412,13 @@ _WITHIN = re.compile(
 """An absolute path of two or more parts in a sentence, but not in a URL or a model's name."""
 
 
-def strip_paths(values: dict[str, Any], base: Path) -> dict[str, Any]:
+def strip_paths(values: dict[str, Any], *bases: Path) -> dict[str, Any]:
     """Return plain values without absolute paths.
 
-    Paths below `base` become relative to it, and those below the home folder start with `~`; any
-    other is cut to `.../` and its last part.
+    Paths below one of the bases become relative to it, and those below the home folder start with
+    `~`; any other is cut to `.../` and its last part.
     """
-    places = {f"{base}/": "", f"{Path.home()}/": "~/"}
+    places = {**{f"{base}/": "" for base in bases}, f"{Path.home()}/": "~/"}
     known = {start: short for start, short in places.items() if start.count("/") > 1}
     return {key: _shorten_path(value, known) for key, value in values.items()}
 

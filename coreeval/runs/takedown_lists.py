@@ -1,7 +1,6 @@
 """The takedown lists that the config of a run names."""
 
 import os
-from pathlib import Path
 
 from coreeval.config import Config
 from coreeval.config.load import read_takedown_path
@@ -22,6 +21,6 @@ def name_takedown_lists(config: Config, source: ConfigSource | None = None) -> l
         ConfigError: the config file is not YAML.
     """
     named = [config.knowledge.takedown]
-    if source and os.access(source.path, os.R_OK) and Path(source.path).is_file():
-        named.append(read_takedown_path(Path(source.path), source.overrides))
+    if source and source.exists and os.access(source.file, os.R_OK):
+        named.append(read_takedown_path(source.file, source.overrides))
     return list(dict.fromkeys(filter(None, named)))

@@ -85,7 +85,7 @@ class StepRunner(Protocol):
         ...
 
     def resume(self, run: Path) -> StepResult:
-        """Resume a run; leave a complete one as it is."""
+        """Resume a run; a complete one only takes the licence of the current config."""
         ...
 
     def retry(self, run: Path) -> StepResult:
@@ -143,13 +143,16 @@ class GraphSteps:
         return list_changes(manifest, setup)
 
     def resume(self, run: Path) -> StepResult:
-        """Resume a run; leave a complete one as it is."""
-        from coreeval.graph.run import resume
+        """Resume a run; a complete one only takes the licence of the current config."""
+        from coreeval.graph.run import lock_opened_run, open_run, resume
         from coreeval.runs.manifest import read_manifest
         from coreeval.runs.open import explain_unfinished
 
         manifest = read_manifest(RunFiles(run).manifest)
         if manifest.status == "complete" and not explain_unfinished(RunFiles(run), manifest):
+            files, opened, setup = open_run(run, None)
+            with lock_opened_run(files, opened, setup):
+                pass  # the run now has the licence of the current config
             return StepResult.from_manifest(run, manifest)
         return self._run_watched(lambda around: resume(run, around=around))
 

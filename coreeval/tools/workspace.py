@@ -18,6 +18,8 @@ from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import has_store
 
 HOME_VARIABLE = "COREEVAL_HOME"
+WORKSPACE_NAME: Final = ".coreeval"
+"""The name of the workspace beside a config."""
 ASKED_FOLDERS = ("pcr", "numleak")
 """Folders of a workspace or run with targets' answers, which a command can write again."""
 MOST_FILE_BYTES: Final = 512 << 20
@@ -182,7 +184,7 @@ def name_target_file(model: str) -> str:
 def workspace_for(base: Path) -> Workspace:
     """Return `COREEVAL_HOME` if it is set, else `.coreeval` in `base`."""
     home = os.environ.get(HOME_VARIABLE)
-    return Workspace(expand_home(home) if home else base / ".coreeval")
+    return Workspace(expand_home(home) if home else base / WORKSPACE_NAME)
 
 
 def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
@@ -198,7 +200,7 @@ def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
         run: The run's directory.
         payer: The run's name in the call store.
     """
-    beside, home = run.parent / ".coreeval", os.environ.get(HOME_VARIABLE)
+    beside, home = run.parent / WORKSPACE_NAME, os.environ.get(HOME_VARIABLE)
     around = _enclosing_workspace(run)
     paid = (place for place in (beside, recorded) if knows_payer(place, payer))
     named = [expand_home(home)] if home else []
@@ -238,7 +240,7 @@ def find_own_workspaces(run: Path) -> list[Path]:
     the one beside it; they may not exist.
     """
     own = workspace_for(Path.cwd()).root
-    return [own, *_enclosing_workspace(run.resolve()), run.parent / ".coreeval"]
+    return [own, *_enclosing_workspace(run.resolve()), run.parent / WORKSPACE_NAME]
 
 
 def knows_payer(workspace: Path, payer: str) -> bool:
@@ -270,7 +272,7 @@ def _enclosing_workspace(run: Path) -> list[Path]:
 
 def _is_workspace(place: Path) -> bool:
     """Return whether a folder is a workspace, by its name or by its contents."""
-    return (place.name == ".coreeval" and place.is_dir()) or _has_calls(place)
+    return (place.name == WORKSPACE_NAME and place.is_dir()) or _has_calls(place)
 
 
 def _has_calls(place: Path) -> bool:

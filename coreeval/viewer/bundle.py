@@ -186,7 +186,8 @@ def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
 def _list_private_folders(run: Path, manifest: Manifest) -> list[str]:
     """Return the folders of a run, its config and its user, as pages might name them."""
     known = (run.resolve(), run.parent, Path(manifest.workspace), Path.home(), Path.cwd())
-    named = {str(each) for each in (*known, Path(manifest.source.path).parent)}
+    source = manifest.source
+    named = {str(each) for each in (*known, source.recorded.parent, source.file.parent)}
     return sorted((each for each in named if len(each) > 1), key=len, reverse=True)
 
 

@@ -9,10 +9,11 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from coreeval.graph.monitor import ignore_progress
+from coreeval.releases.release import read_release
 from coreeval.schedule.steps import GraphSteps
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
-from tests.graph.kit import PATIENCE_S, Lab, ended
+from tests.graph.kit import PATIENCE_S, Lab, config_of, ended
 from tests.support import worker
 
 SCHEDULE = {"cron": "0 3 * * MON", "timezone": "Europe/Berlin"}
@@ -69,3 +70,18 @@ def test_a_run_with_open_samples_is_resumed_whatever_its_manifest_says(lab: Lab)
     with RunStore.open(lab.files.store, now=utc_now) as store:
         assert store.pending() == []
     assert lab.manifest.counts == before.counts
+
+
+def test_a_licence_that_changed_while_a_release_waited_applies_to_it(lab: Lab) -> None:
+    dataset = config_of(lab.server.url)["dataset"]
+    assert isinstance(dataset, dict)
+    lab.write(dataset=dataset | {"licence": {"name": "CC-BY-4.0", "redistribute": True}})
+    lab.refresh(limit=2)
+    asked = len(lab.asked())
+    lab.write(dataset=dataset | {"licence": {"name": "closed", "redistribute": False}})
+    steps = GraphSteps(lambda: nullcontext(ignore_progress))
+    assert steps.list_changes(lab.files.root) == []
+    assert steps.resume(lab.files.root).finished
+    assert len(lab.asked()) == asked
+    made = steps.release(lab.files.root, "1", require_review=False, gates=None)
+    assert not read_release(made).manifest.licence.redistribute

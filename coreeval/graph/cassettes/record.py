@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from coreeval.agents.llm_role import SHOWN_SNIPPET
-from coreeval.config import ROLES, Config, load_config
+from coreeval.config import ROLES, Config
 from coreeval.errors import CassetteError
 from coreeval.graph.cassettes.contents import (
     describe_players,
@@ -38,6 +38,7 @@ from coreeval.releases.release_manifest import Licence
 from coreeval.releases.sources import find_licence
 from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.own_config import iter_config_remarks, load_own_config
 from coreeval.runs.own_task import find_task_file
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
@@ -117,7 +118,7 @@ class RecordResult:
     """A written cassette, with the figures to report."""
 
     packed: CassetteSummary
-    note: str
+    notes: tuple[str, ...]
     licence: Licence
     """The terms on which the benchmark's texts may be redistributed."""
 
@@ -148,15 +149,21 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
             packed=write_cassette(
                 path, _iter_lines(original), lambda tally: _build_head(original, tally)
             ),
-            note=find_names_note(original.setup, open_workspace(manifest), manifest),
+            notes=tuple(_iter_notes(original.setup, manifest)),
             licence=find_licence(original.setup.config.dataset),
         )
+
+
+def _iter_notes(setup: Setup, manifest: Manifest) -> Iterator[str]:
+    if changed := find_names_note(setup, open_workspace(manifest), manifest):
+        yield changed
+    yield from iter_config_remarks(manifest.source)
 
 
 def _open_run(
     files: RunFiles, manifest: Manifest, texts: bool | None, stack: ExitStack
 ) -> SourceRun:
-    config = load_config(files.config)
+    config = load_own_config(files, manifest)
     now, workspace = datetime.fromisoformat(manifest.now), open_workspace(manifest)
     _refuse_plugins(config)
     task_file = find_task_file(files, config)

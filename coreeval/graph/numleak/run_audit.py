@@ -59,7 +59,7 @@ def _open_series(
 def _plan_audits(
     run: RunContext, targets: Sequence[TargetConfig], universe: SeriesSet
 ) -> tuple[TargetAudit, ...]:
-    source, today = Path(run.manifest.source.path), run.setup.now.date()
+    source, today = run.manifest.source.file, run.setup.now.date()
     return plan_run_audits(run.config, targets, universe, source=source, today=today)
 
 

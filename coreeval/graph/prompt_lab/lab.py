@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coreeval.config import ConfigLike, load_config, read_config
+from coreeval.config import ConfigLike, read_config
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.graph.bundled import DATASETS, write_configs
@@ -23,6 +23,7 @@ from coreeval.graph.prompt_lab.role_inputs import (
 from coreeval.graph.setup import Setup, set_up
 from coreeval.prompts import PromptSet, load_prompts
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.own_config import load_own_config
 from coreeval.runs.own_task import find_task_file
 from coreeval.schema import RoleName, Sample
 from coreeval.tasks import load_task
@@ -96,7 +97,7 @@ def open_run_lab(run: Path) -> PromptLab:
     """
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
-    loaded = load_config(files.config)
+    loaded = load_own_config(files, manifest)
     read_env_file(manifest.config_folder, loaded)
     workspace, now = Workspace(Path(manifest.workspace)), datetime.fromisoformat(manifest.now)
     task_file = find_task_file(files, loaded)

@@ -24,6 +24,7 @@ from coreeval.releases.verify import require_whole
 from coreeval.runs.arms import original_fields, semantic_fields, shard_name
 from coreeval.runs.manifest import read_manifest
 from coreeval.runs.open import explain_unfinished
+from coreeval.runs.own_config import load_own_config
 from coreeval.runs.own_task import find_task_file, load_run_task
 from coreeval.schema import Label, Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, adapt_task, kind_of, load_task
@@ -154,7 +155,7 @@ def _open_run(files: RunFiles) -> Material:
             where=str(files.root),
             hint=f"first: {command('resume', files.root)}",
         )
-    config, moment = load_config(files.config), datetime.fromisoformat(manifest.now)
+    config, moment = load_own_config(files, manifest), datetime.fromisoformat(manifest.now)
     task = load_run_task(files, manifest, config)
     return Material(
         path=files.root,

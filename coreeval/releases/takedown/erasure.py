@@ -3,6 +3,7 @@
 The places are the stores, runs, releases and files below some folders.
 """
 
+import os
 import stat
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, suppress
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
-from coreeval.config import Config, load_config
+from coreeval.config import Config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunStateError, UsageError
 from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
@@ -34,6 +35,7 @@ from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
+from coreeval.runs.own_config import read_own_config
 from coreeval.tools.files import is_plain_file, iter_tree
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.gdelt.own_files import find_own_entries
@@ -273,6 +275,10 @@ _NAME_NOTE = (
     "you chose its name, or it has the name of your config: rename it (and the config, if it has "
     "the same name), or delete it"
 )
+_MISSING_NOTE = (
+    "a run's config names this folder of news, which is missing: if it was moved, run this command "
+    "again with its new place as an argument"
+)
 _FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
 """More bytes than any benchmark file has; a special file of the system may have no end."""
@@ -355,6 +361,7 @@ class _Search:
         """Erase the names from all places, or only look, and yield what is found."""
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         yield from map(report_missing, self.places.away)
+        yield from self._missing_stores()
         benchmarks, articles = list(self._benchmarks()), list(self._article_files())
         taken = self._taken((*benchmarks, *articles), dry=dry)
         for path, found in (*taken, *self._unchanged_files(benchmarks, articles)):
@@ -435,6 +442,14 @@ class _Search:
         named = {Path(path).resolve() for each in sources for path in (*each.files, *each.ccnews)}
         yield from sorted(path for path in named if path.exists())
 
+    def _missing_stores(self) -> Iterator[TextMatches]:
+        """Yield a report on each place of news that a run's config names and that is missing."""
+        named = {each.knowledge.path for each in self._configs() if each.knowledge.path}
+        for path in sorted(Path(each) for each in named if not os.access(each, os.F_OK)):
+            yield TextMatches(
+                kind=UNREADABLE_FILE, path=path, count=1, action="reported", to_do=_MISSING_NOTE
+            )
+
     def _stores(self) -> Iterator[Path]:
         """Yield the news stores that the runs' configs name."""
         named = {Path(each.knowledge.path) for each in self._configs() if each.knowledge.path}
@@ -443,7 +458,7 @@ class _Search:
     def _configs(self) -> Iterator[Config]:
         for files in self.places.runs:
             with suppress(CoreEvalError):  # unreadable ones are among the fixed files
-                yield load_config(files.config)
+                yield read_own_config(files)
 
 
 def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:

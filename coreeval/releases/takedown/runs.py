@@ -26,7 +26,7 @@ from coreeval.releases.takedown.calls import (
 )
 from coreeval.releases.takedown.documents import DAMAGED, count_matches, report_unreadable
 from coreeval.runs.arms import ANY_SHARD
-from coreeval.runs.manifest import Manifest, full_counts, read_manifest, write_manifest
+from coreeval.runs.manifest import Manifest, full_counts, read_original_manifest, write_manifest
 from coreeval.tasks.kinds import find_kind
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.foreign_schema import SEARCH_INDEX
@@ -409,7 +409,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
     damaged, unread_manifest = dict[Path, Exception](), dict[Path, Exception]()
     manifest: Manifest | None = None  # also if the run was killed at its start
     with _noting(unread_manifest, files.manifest):
-        manifest = read_manifest(files.manifest) if files.manifest.exists() else None
+        manifest = read_original_manifest(files.manifest) if files.manifest.exists() else None
     named, copies = _find_in_stores(files, finder, damaged)
     naming, unread = _find_in_results(files, finder)
     affected = bool(naming) or any(each.unfinished for each in named.values())

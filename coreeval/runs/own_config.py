@@ -1,0 +1,60 @@
+"""The config of an existing run, with the files of the project in which the run is now."""
+
+from collections.abc import Iterable, Iterator
+
+from coreeval.config import Config, load_config
+from coreeval.config.load import relocate_config
+from coreeval.errors import RunStateError
+from coreeval.runs.manifest import ConfigSource, Manifest, read_manifest
+from coreeval.tools.terminal import brief
+from coreeval.tools.workspace import RunFiles
+
+
+def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str] = ()) -> Config:
+    """Return a run's own config; after a move or copy of its project, with paths to the new files.
+
+    Args:
+        files: The run's files.
+        manifest: The run's manifest, from `read_manifest`.
+        overrides: `key.path=value` settings that override the config's.
+
+    Raises:
+        ConfigError: the config cannot be read.
+    """
+    return relocate_config(load_config(files.config, overrides), manifest.source.locate)
+
+
+def read_own_config(files: RunFiles) -> Config:
+    """Return the same as `load_own_config` for a run whose manifest may be missing or damaged.
+
+    Raises:
+        ConfigError: the config cannot be read.
+    """
+    try:
+        manifest = read_manifest(files.manifest)
+    except RunStateError:
+        return load_config(files.config)
+    return load_own_config(files, manifest)
+
+
+def load_config_file(source: ConfigSource) -> Config:
+    """Return the current config file of a run, which must exist, with the run's overrides.
+
+    Raises:
+        ConfigError: the config cannot be read.
+    """
+    return relocate_config(load_config(source.file, source.overrides), source.locate)
+
+
+def iter_config_remarks(source: ConfigSource) -> Iterator[str]:
+    """Yield what the user must know about the place of a run's config file."""
+    if source.found:
+        yield (
+            f"this run was started in {source.recorded.parent}; it now uses the config, the .env, "
+            f"the takedown list and the other files in {brief(source.file.parent)}"
+        )
+    elif source.path and not source.exists:
+        yield (
+            f"the config file of this run is missing: {brief(source.file)}; a takedown list, "
+            "licence or budget that was set in another file does not apply to this run"
+        )

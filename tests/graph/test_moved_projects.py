@@ -1,0 +1,158 @@
+"""Projects whose folder was copied or renamed: their runs use the files of the new folder."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.agents.name_finder import NameFinder
+from coreeval.config import load_config
+from coreeval.graph.run import lock_opened_run, open_run
+from coreeval.graph.run_origin import list_changes
+from coreeval.releases.create import make_release
+from coreeval.releases.takedown.calls import TextMatches
+from coreeval.releases.takedown.erasure import Erasure
+from coreeval.runs.manifest import read_manifest
+from coreeval.runs.own_config import iter_config_remarks, load_own_config
+from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.sync.sync import Around, sync_folder
+from coreeval.tools.workspace import RunFiles, Workspace
+from tests.cli.kit import DEMO
+from tests.releases.kit import make_run
+
+NEWS = {"window": {"start": "2026-11-01"}, "path": "news", "takedown": "names.txt"}
+LICENCE = {"name": "CC-BY-4.0", "redistribute": True}
+CLOSED = {"name": "all rights reserved", "redistribute": False}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a project with relative paths and a run in its workspace."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    (folder / "names.txt").write_text("Nobody Nowhere\n")
+    (folder / "news").mkdir()
+    made = make_run(folder, dataset={"licence": LICENCE}, knowledge=NEWS)
+    inside = folder / ".coreeval" / "runs" / "weekly" / "20261120T030000Z"
+    inside.parent.mkdir(parents=True)
+    shutil.move(made.files.root, inside)
+    return folder
+
+
+def run_of(folder: Path) -> RunFiles:
+    return RunFiles(folder / ".coreeval" / "runs" / "weekly" / "20261120T030000Z")
+
+
+def change(folder: Path, **sections: dict[str, object]) -> None:
+    config = folder / "weekly.yaml"
+    said = yaml.safe_load(config.read_text())
+    for name, section in sections.items():
+        said[name] = said.get(name, {}) | section
+    config.write_text(yaml.safe_dump(said))
+
+
+def place(project: Path, how: str) -> Path:
+    """Copy the project, or rename it, and return its new folder."""
+    new = project.with_name("new")
+    if how == "copied":
+        shutil.copytree(project, new)
+    else:
+        project.rename(new)
+    return new
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+def test_a_run_uses_the_files_of_its_present_folder(project: Path, how: str) -> None:
+    new = place(project, how)
+    with (new / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    change(new, run={"budget_usd": 0.2}, dataset={"licence": CLOSED})
+    for _ in range(2):  # the second time, the first has written to the run
+        files, manifest, setup = open_run(run_of(new).root, None)
+        assert manifest.config_folder == new
+        config = setup.config
+        assert config.knowledge.path == str(new / "news")
+        assert config.dataset.path == str(new / "bench")
+        assert len(setup.rules.takedown) == 2
+        assert config.run.budget_usd == 0.2
+        assert config.dataset.licence and not config.dataset.licence.redistribute
+        assert any(str(project) in each and "new" in each for each in setup.remarks)
+        assert list_changes(manifest, setup) == ["the benchmark " + config.dataset.path]
+        with lock_opened_run(files, manifest, setup):
+            pass
+    stored = json.loads(files.manifest.read_text())["source"]
+    assert stored == {
+        "path": str(project / "weekly.yaml"),
+        "sha256": "f00d",
+        "overrides": [],
+    }
+    third = new.rename(project.with_name("third"))
+    assert open_run(run_of(third).root, None)[2].config.knowledge.path == str(third / "news")
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+def test_a_release_obeys_the_list_of_the_present_folder(project: Path, how: str) -> None:
+    new = place(project, how)
+    with (new / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    change(new, knowledge={"takedown": "more.txt"})
+    (new / "more.txt").write_text("Grace Hopper\n")
+    made = make_release(run_of(new).root, version="1")
+    assert made.manifest.takedown.entries == 3
+    assert made.path == new / ".coreeval" / "releases" / "weekly" / "1"
+    config = load_config(made.path / "config.yaml")
+    assert config.dataset.path == str(made.path / "bench"), "published paths are relative"
+
+
+def test_files_that_only_the_old_folder_has_are_used_there(project: Path) -> None:
+    new = place(project, "copied")
+    shutil.rmtree(new / "news")
+    files, manifest, setup = open_run(run_of(new).root, None)
+    assert setup.config.knowledge.path == str(project / "news")
+    with lock_opened_run(files, manifest, setup):
+        pass
+    change(new, run={"budget_usd": 3})
+    assert open_run(files.root, None)[2].config.run.budget_usd == 3, "the config is the run's"
+
+
+def test_the_files_of_another_project_are_not_used(project: Path, tmp_path: Path) -> None:
+    """A run without its workspace was moved into the workspace of another project."""
+    other = tmp_path / "other"
+    run_of(other).root.parent.mkdir(parents=True)
+    shutil.copytree(run_of(project).root, run_of(other).root)
+    (other / "news").mkdir()
+    (other / "weekly.yaml").write_text("name: another\n")
+    manifest = read_manifest(run_of(other).manifest)
+    assert manifest.source.file == project / "weekly.yaml"
+    assert load_own_config(run_of(other), manifest).knowledge.path == str(project / "news")
+    assert not list(iter_config_remarks(manifest.source))
+
+
+def test_a_config_file_that_was_renamed_is_reported(project: Path) -> None:
+    (project / "weekly.yaml").rename(project / "tweets.yaml")
+    remarks = open_run(run_of(project).root, None)[2].remarks
+    assert len(remarks) == 1 and "is missing" in remarks[0] and "weekly.yaml" in remarks[0]
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+def test_a_takedown_searches_the_news_of_the_present_folder(project: Path, how: str) -> None:
+    sync_folder(project / "news", DEMO / "news", around=Around(finish=compact))
+    new = place(project, how)
+    found = take_down(new)
+    assert [each.path for each in found if each.kind == "news"] == [new / "news"]
+    status = json.loads(run_of(new).manifest.read_text())
+    assert status["source"]["path"] == str(project / "weekly.yaml")
+
+
+def test_a_takedown_reports_news_that_are_missing(project: Path) -> None:
+    (project / "news").rename(project / "moved")
+    (left,) = [each for each in take_down(project) if each.path == project / "news"]
+    assert left.action == "reported" and "missing" in left.to_do
+
+
+def take_down(folder: Path) -> list[TextMatches]:
+    workspace = Workspace(folder / ".coreeval")
+    finder = NameFinder(["Taco Bell"])
+    return Erasure(workspace, (), finder, workspace.takedown, lambda _: None).erase_all()
