@@ -89,7 +89,10 @@ def test_open_batches_of_a_moved_run_are_found_or_nothing_is_sent(
 
 
 def test_a_copy_of_an_interrupted_evaluation_has_its_answers(finished: Lab, tmp_path: Path) -> None:
-    spec = finished.target[:-1] + ", max_tokens: 100, price: {input: 100, output: 1000}}"
+    spec = (
+        finished.target[:-1]
+        + ", max_in_flight: 1, max_tokens: 100, price: {input: 100, output: 1000}}"
+    )
     with pytest.raises(BudgetSpent):
         evaluate(finished.files.root, targets=[spec], budget_usd=1.0)
     asked = finished.asked()
