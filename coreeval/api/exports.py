@@ -60,7 +60,8 @@ def export(source: SideLike, *, to: ExportFormat | str, out: Path | str) -> Expo
 
     Raises:
         UsageError: there is no such format, `out` is not empty, or a required package is missing.
-        ReleaseError: the release has been altered since it was made.
+        ReleaseError: the release has been altered since it was made, or has names on the takedown
+            list.
         RunStateError: there is no such run or release, or the run has not ended.
         RunError: the export cannot be written.
     """
@@ -84,7 +85,8 @@ def push(
         A result whose table has a row for each file that is uploaded or removed.
 
     Raises:
-        ReleaseError: there is no release, or it has been altered since it was made.
+        ReleaseError: there is no release, it has been altered since it was made, or it has names on
+            the takedown list.
         UsageError: the `huggingface-hub` package is missing, or `to` is not a name.
         CredentialError: there is no token for the hub.
         RunError: the hub cannot be reached or refuses the release.

@@ -20,7 +20,7 @@ from typing import IO, Final, TypeVar
 from langchain_core.messages import AIMessage
 
 from coreeval.config import ModelConfig
-from coreeval.models.batch_results import iter_answers
+from coreeval.models.batch_results import iter_answers, read_in_thread
 from coreeval.models.batches import (
     MOST_BATCH_BYTES,
     MOST_BATCH_REQUESTS,
@@ -175,17 +175,12 @@ class BatchFolder:
         if not state.result_files:
             return
         with _use_disk(lambda: _open_file(self._results(state.provider_id))) as file:
-            answers = iter_answers(file, _read, "")
-            while True:
-                try:
-                    answer = next(answers, None)
-                except CallFailure:
-                    if state.status == "cancelled":
-                        return  # vLLM was writing it
+            try:
+                async for answer in read_in_thread(file, _read, ""):
+                    yield answer
+            except CallFailure:
+                if state.status != "cancelled":  # vLLM was writing it
                     raise
-                if answer is None:
-                    return
-                yield answer
 
     async def delete_files(self, state: BatchState) -> None:
         """Delete the request and result files."""

@@ -15,7 +15,7 @@ import httpx2
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from coreeval.models.batch_results import Outcome, iter_answers
+from coreeval.models.batch_results import Outcome, read_in_thread
 from coreeval.models.batches import NO_BATCHES, BatchAnswer, QueueFull
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
@@ -265,12 +265,13 @@ class BatchWire:
             read: Returns the outcome of a request from its line.
 
         Raises:
-            CallFailure: it cannot be downloaded, or it is truncated; complete lines were yielded.
+            CallFailure: it cannot be downloaded, it is truncated, or it has too many lines; the
+                complete lines before that were yielded.
         """
         with tempfile.TemporaryFile() as file:
             broken = await self._download(path, file)
             file.seek(0)
-            for answer in iter_answers(file, read, self._secret):
+            async for answer in read_in_thread(file, read, self._secret):
                 yield answer
         if broken is not None:
             told = f"the results file ends early: {broken.message}"

@@ -1,21 +1,49 @@
 """The results of a batch: the outcome of each request, one per line."""
 
+import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
-from itertools import count
 from typing import IO, Final
 
 from langchain_core.messages import AIMessage
 
-from coreeval.models.batches import BatchAnswer
+from coreeval.models.batches import MOST_BATCH_REQUESTS, BatchAnswer
 from coreeval.models.chat import mask_answer
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.tools.http import MOST_BODY_BYTES, MOST_PARTS
 
 Outcome = AIMessage | CallFailure | None
+MOST_LINES: Final = 2 * MOST_BATCH_REQUESTS
+"""The most lines of a result file, blank ones included (own choice)."""
+_PIECE_BYTES: Final = 1 << 16
 _CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"([^"\\]{1,200})"')
+
+
+async def read_in_thread(
+    file: IO[bytes], read: Callable[[dict[str, object]], Outcome], secret: str
+) -> AsyncGenerator[BatchAnswer, None]:
+    """Yield the outcomes of `iter_answers`; a thread parses the lines, some 64 KiB at a time."""
+    answers = iter_answers(file, read, secret)
+    while piece := await asyncio.to_thread(_take_piece, file, answers):
+        for answer in piece:
+            if isinstance(answer, CallFailure):
+                raise answer
+            yield answer
+
+
+def _take_piece(file: IO[bytes], answers: Iterator[BatchAnswer]) -> list[BatchAnswer | CallFailure]:
+    """Return the next answers, with the failure that ends them; nothing at the end of the file."""
+    end, piece = file.tell() + _PIECE_BYTES, list[BatchAnswer | CallFailure]()
+    try:
+        for answer in answers:
+            piece.append(answer)
+            if file.tell() >= end:
+                break
+    except CallFailure as failure:
+        piece.append(failure)
+    return piece
 
 
 def iter_answers(
@@ -29,9 +57,9 @@ def iter_answers(
         secret: The key, which is masked in answers.
 
     Raises:
-        CallFailure: the last line is truncated.
+        CallFailure: the last line is truncated, or there are more than `MOST_LINES` lines.
     """
-    for number in count(1):
+    for number in range(1, MOST_LINES + 1):
         line = file.readline(MOST_LINE_BYTES + 1)
         if not line:
             return
@@ -47,6 +75,8 @@ def iter_answers(
             yield BatchAnswer(
                 custom_id=custom_id[:200] if isinstance(custom_id, str) else "", outcome=outcome
             )
+    if file.read(1):
+        raise CallFailure("unknown", f"the results file has more than {MOST_LINES:,} lines")
 
 
 MOST_LINE_BYTES: Final = MOST_BODY_BYTES

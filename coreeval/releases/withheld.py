@@ -1,12 +1,16 @@
 """Finds the samples of a run that a release leaves out of both new arms and of provenance.
 
 A person rejected them, the takedown list has their evidence, or their new texts or facts have a
-listed name that their original does not have.
+listed name that their original does not have. An earlier release with such samples is not
+published any more.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
-from coreeval.agents.safety import Takedown
+from coreeval.agents.safety import Takedown, load_active_takedown
+from coreeval.errors import ReleaseError
+from coreeval.releases.release import Release, ReleasedArm
 from coreeval.releases.release_manifest import Withheld
 from coreeval.runs.arms import (
     TRIPLE_COLUMNS,
@@ -15,7 +19,12 @@ from coreeval.runs.arms import (
     iter_used_evidence,
     semantic_fields,
 )
+from coreeval.tools.formatting import format_quantity, list_first
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import Workspace, find_own_workspaces
+
+_NEW_ARMS: tuple[ReleasedArm, ...] = ("semantic", "updated")
+_MOST_TOLD = 3
 
 
 def find_withheld_samples(
@@ -60,3 +69,51 @@ def _find_by_fact(store: RunStore, takedown: Takedown) -> Iterator[str]:
             named and takedown.find_new_names(store.sample(sample_id).fields.values(), triples)
         ):
             yield sample_id
+
+
+def refuse_listed_samples(release: Release) -> None:
+    """Refuse to publish a release that was made before its workspace's takedown list grew.
+
+    Raises:
+        ReleaseError: it has listed news, or names that a new version would leave out.
+        ConfigError: a takedown list cannot be read.
+    """
+    lists = [Workspace(place).takedown for place in find_own_workspaces(release.path)]
+    takedown = load_active_takedown((), *lists)
+    listed = _find_listed(release, takedown) if len(takedown) else []
+    if listed:
+        samples = format_quantity(len(listed), "sample")
+        raise ReleaseError(
+            f"the release has names or news on the takedown list, in {samples}: "
+            f"{list_first(listed, _MOST_TOLD)}",
+            where=str(release.path),
+            hint="publish a new version, which leaves them out: coreeval resume RUN, then coreeval "
+            "release RUN --version VERSION; withdraw this version wherever it is published",
+        )
+
+
+def _find_listed(release: Release, takedown: Takedown) -> list[str]:
+    """Return the samples that a new version would leave out.
+
+    If the release does not have the originals, only facts are tested: an old one stands for them.
+    """
+    has_originals = release.manifest.licence.redistribute
+    listed, known = set[str](), defaultdict[str, list[str]](list)
+    new = defaultdict[str, list[str]](list)
+    for fact in release.facts():
+        triples = [str(getattr(fact, name)) for name in TRIPLE_COLUMNS]
+        if fact.evidence_id in takedown.ids or any(
+            takedown.names_in(f"{fact.snippet} | {fact.url}")
+        ):
+            listed.add(fact.id)
+        elif any(takedown.names_in(" | ".join(triples))):
+            new[fact.id] += triples
+            known[fact.id] += () if has_originals else triples[:3]
+    for arm in _NEW_ARMS if has_originals else ():
+        for row in release.arm(arm):
+            if any(takedown.names_in(" | ".join(row.fields.values()))):
+                new[row.id] += row.fields.values()
+    for row in release.arm("original", list(new)):
+        known[row.id] += row.fields.values()
+    listed.update(key for key, texts in new.items() if takedown.find_new_names(known[key], texts))
+    return sorted(listed)

@@ -237,7 +237,7 @@ def find_own_workspaces(run: Path) -> list[Path]:
     """Return the workspaces that a run's location implies, regardless of its manifest.
 
     They are the workspace of this folder or of `COREEVAL_HOME`, the one that contains the run, and
-    the one beside it; they may not exist.
+    the one beside it; they may not exist. The same holds for a release.
     """
     own = workspace_for(Path.cwd()).root
     return [own, *_enclosing_workspace(run.resolve()), run.parent / WORKSPACE_NAME]
@@ -265,8 +265,11 @@ def has_paid_answers(workspace: Path, payer: str) -> bool:
 
 
 def _enclosing_workspace(run: Path) -> list[Path]:
-    """Return the workspace that contains a run, if there is one: `WORKSPACE/runs/NAME/START`."""
-    inside = run.parent.parent.name == "runs" and _is_workspace(run.parents[2])
+    """Return the workspace that contains a run, if there is one: `WORKSPACE/runs/NAME/START`.
+
+    A release is in `WORKSPACE/releases/NAME/VERSION`.
+    """
+    inside = run.parent.parent.name in ("runs", "releases") and _is_workspace(run.parents[2])
     return [run.parents[2]] if inside else []
 
 

@@ -8,11 +8,13 @@ from typing import cast
 
 from langchain_core.runnables import RunnableConfig
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import CheckpointStore, open_checkpoints
 from coreeval.graph.node_context import NodeContext
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.threads import SampleApp
+from coreeval.releases.takedown.calls import erase_checkpoints
 from tests.graph.kit import Lab, Undisturbed, assert_whole
 
 Work = Callable[[SampleApp, CheckpointStore], Awaitable[None]]
@@ -96,6 +98,15 @@ def test_a_thread_that_ended_without_an_outcome(stopped: Lab, undisturbed: Undis
     assert {thread_of(stopped, sample) for sample in ended} <= kept_threads(stopped) != set()
     stopped.resume()
     assert_whole(stopped, undisturbed)
+
+
+def test_a_takedown_deletes_the_thread_of_a_sample_that_is_asked_again(stopped: Lab) -> None:
+    kept = kept_threads(stopped)
+    again = next(one for one in begun(stopped) if thread_of(stopped, one) in kept)
+    finder = NameFinder(["Zoe Quux"])
+    (told,) = erase_checkpoints(stopped.files.checkpoints, finder, {again}, dry=False)
+    assert (told.kind, told.count) == ("samples in flight", 1)
+    assert kept_threads(stopped) == kept - {thread_of(stopped, again)}
 
 
 def test_threads_of_samples_with_a_result_are_cleared(undisturbed: Undisturbed) -> None:

@@ -1,12 +1,15 @@
 """Results and lists of batches that are not as they should be, through the real SDKs."""
 
+import threading
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from tempfile import TemporaryFile
 
 import pytest
 
 from coreeval.models import close_models
 from coreeval.models.batch_http import parse_time
+from coreeval.models.batch_results import read_in_thread
 from coreeval.models.failures import CallFailure
 from tests.models.batch_kit import (
     answers_of,
@@ -139,6 +142,37 @@ async def test_results_have_a_limit(
     state = await run(batches, requests_of(server, speech, *range(9)))
     _, failure = await read_until_failure(batches, state)
     assert failure is not None and "more than 0 GiB" in failure.message
+
+
+@both
+@pytest.mark.parametrize("junk", ["{}", ""])
+async def test_results_have_a_limit_of_lines(
+    server: BatchServer, speech: str, junk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.models.batch_results.MOST_LINES", 9)
+    batches = open_batches(server, speech)
+    server.faults.odd_lines = [junk] * 8
+    state = await run(batches, requests_of(server, speech, 1))
+    assert custom_id(1) in await answers_of(batches, state)
+    server.faults.odd_lines = [junk] * 9
+    _, failure = await read_until_failure(
+        batches, await run(batches, requests_of(server, speech, 1))
+    )
+    assert failure is not None and "more than 9 lines" in failure.message
+
+
+async def test_a_thread_parses_results() -> None:
+    threads = set[str]()
+
+    def read(_fields: object) -> None:
+        threads.add(threading.current_thread().name)
+
+    with TemporaryFile() as file:
+        file.write(b'{"custom_id": "x"}\n' * 10_000)
+        file.seek(0)
+        read_ids = [one.custom_id async for one in read_in_thread(file, read, "")]
+    assert read_ids == ["x"] * 10_000
+    assert threads and threading.main_thread().name not in threads
 
 
 @both

@@ -45,6 +45,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.files import read_parquet
 from coreeval.tools.stores.run_events import NewsSearch
 from coreeval.tools.stores.run_store import RunStore
+from tests.releases.exports.conftest import OPEN
 from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run, news
 from tests.releases.people import rewrite
 
@@ -272,7 +273,7 @@ def of_fact(before: Triple, after: Triple) -> dict[str, object]:
     return {"facts": (fact,)}
 
 
-@pytest.mark.parametrize(
+NAMING = pytest.mark.parametrize(
     ("number", "changes"),
     [
         (3, {"semantic": NAMED}),
@@ -283,6 +284,9 @@ def of_fact(before: Triple, after: Triple) -> dict[str, object]:
         (3, of_fact(OLD, MET)),
     ],
 )
+
+
+@NAMING
 @pytest.mark.parametrize("snippets", [True, False])
 def test_a_listed_person_is_in_no_new_text_or_fact(
     tmp_path: Path, number: int, changes: dict[str, object], snippets: bool
@@ -300,6 +304,31 @@ def test_a_listed_person_is_in_no_new_text_or_fact(
     assert release.manifest.takedown.withheld == 1
     assert rows[ID.format(number)].semantic_sha256 is None
     assert verify(release.path).ok
+
+
+@NAMING
+def test_an_earlier_release_with_a_listed_person_is_not_published(
+    tmp_path: Path, number: int, changes: dict[str, object]
+) -> None:
+    made = make_run(tmp_path, dataset=OPEN, run={"on_reject": "semantic"})
+    asyncio.run(rewrite(made, number - 1, **changes))
+    first = made.release("1", snippets=False)
+    (made.folder / ".coreeval" / "takedown.txt").write_text("BO LI\ntweet number\n")
+    with pytest.raises(ReleaseError, match=f"in 1 sample: {ID.format(number)}\n") as told:
+        export(first.path, to="csv", out=tmp_path / "out")
+    assert "--version" in told.value.hint and not (tmp_path / "out").exists()
+    export(made.release("2", snippets=False).path, to="csv", out=tmp_path / "out")
+
+
+def test_a_release_without_originals_is_published_without_listed_facts_only(made: Made) -> None:
+    asyncio.run(rewrite(made, 2, **of_fact(OLD, MET)))
+    first, listed = made.release("1"), made.folder / ".coreeval" / "takedown.txt"
+    for entry, number in (("BO LI", 1), ("Ada Roe", 2), (f"{1:016x}", 2)):
+        listed.write_text(f"{entry}\n")
+        with pytest.raises(ReleaseError, match=f"in {number} sample"):
+            export(first.path, to="csv", out=made.folder / "out")
+    listed.write_text("was\ntweet number\n")
+    export(first.path, to="csv", out=made.folder / "out")
 
 
 def test_what_the_original_itself_names_is_not_withheld(made: Made) -> None:

@@ -15,6 +15,7 @@ from coreeval.releases.exports.tables import write_csv, write_jsonl, write_junit
 from coreeval.releases.folders import create_export_folder
 from coreeval.releases.release import DIGEST, MANIFEST, read_release
 from coreeval.releases.sample_tables import add_dataset_info, iter_dataset_info
+from coreeval.releases.withheld import refuse_listed_samples
 from coreeval.runs.arms import shard_name
 from coreeval.runs.copying import refuse_takedown
 from coreeval.tools.files import special_kind_on_way, write_text
@@ -138,12 +139,15 @@ def export(source: Path, *, to: str, out: Path) -> ExportResult:
     Raises:
         UsageError: there is no such format, `out` is not empty, or a required package is missing.
         PluginFailed: the plugin failed, or wrote nothing.
-        ReleaseError: the source is neither a run nor a release, or is an altered release.
+        ReleaseError: the source is neither a run nor a release, or is a release that was altered
+            or has names on the takedown list.
         RunStateError: the run has not ended, or a takedown has changed it meanwhile.
         RunError: the export cannot be written.
     """
     write = find_writer(to)
     with create_export_folder(out) as draft, refuse_takedown(source):
         material = open_material(source)
+        if material.kind == "release":
+            refuse_listed_samples(read_release(source))
         rows = write(material, draft)
     return ExportResult(material=material, to=to, out=out, rows=rows)

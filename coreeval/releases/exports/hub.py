@@ -34,6 +34,7 @@ from huggingface_hub.utils.tqdm import disable_progress_bars
 from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunError, UsageError
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file
 from coreeval.releases.verify import require_whole
+from coreeval.releases.withheld import refuse_listed_samples
 from coreeval.tools.endpoints import HUB_VARIABLE
 from coreeval.tools.env_file import hide_secrets
 from coreeval.tools.http import BoundedClient, parse_retry_after, to_public_stores
@@ -145,7 +146,8 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
         dry_run: Compare without uploading.
 
     Raises:
-        ReleaseError: the release does not verify, or the hub has another release of its version.
+        ReleaseError: the release does not verify, has names on the takedown list, or the hub has
+            another release of its version.
         UsageError: `to` is not the name of a repository.
         CredentialError: the token is missing, or the hub refuses it.
         RunError: the hub cannot be reached or refused a part; the push can be retried.
@@ -154,6 +156,7 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
     if not named:
         raise UsageError(f"{to!r} does not name a repository", hint="--to OWNER/NAME")
     made = require_whole(release)
+    refuse_listed_samples(made)
     disable_progress_bars()
     api = HfApi(endpoint=os.environ.get(HUB_VARIABLE))
     with bounded_sessions(str(api.endpoint)):

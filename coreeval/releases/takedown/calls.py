@@ -348,7 +348,8 @@ def erase_checkpoints(
             for row in database.execute(f"SELECT thread_id, {told[table]} FROM {table}"):
                 bodies = [each.decode(errors="replace") if isinstance(each, bytes) else str(each)
                           for each in row]  # fmt: skip
-                if row["thread_id"] in samples or any(map(finder.finds, bodies)):
+                sample = row["thread_id"].split(":", 2)[-1]  # after the run and the graph's version
+                if sample in samples or any(map(finder.finds, bodies)):
                     threads.add(row["thread_id"])
         if not dry:
             with transaction(database):

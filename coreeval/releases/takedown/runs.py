@@ -2,8 +2,9 @@
 
 A sample whose original text names the person is removed from the run and replaced by a bad row, so
 that the counts still add up. A sample whose new text or news names the person is open again, and
-`resume` asks about it again. Other texts about samples are blanked. The calls of a removed sample
-keep their cost, under a neutral id.
+`resume` asks about it again. An open sample that was offered such news starts again, with a new
+search; a failed one does so on `retry`. Other texts about samples are blanked. The calls of a
+removed sample keep their cost, under a neutral id.
 """
 
 import json
@@ -86,6 +87,8 @@ class RunMatches:
     predictions: list[tuple[object, ...]]
     told: Mapping[str, list[tuple[object, ...]]] = field(default_factory=dict)
     """For each table, the new values of rows with their keys."""
+    failed: frozenset[str] = frozenset()
+    """The failed samples whose search found news that names the person."""
     judged: frozenset[str] = frozenset()
     """The samples whose original a blind judge answered with the name."""
     call_ids: Mapping[str, str] = field(default_factory=dict)
@@ -126,7 +129,8 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
         train = _matching_ids(
             database, finder, "train_items", "id", "fields", "cluster", "semantic", "reason"
         )
-        reopened = set(_rewritten_samples(database, finder, evidence | kept)) - samples
+        offered, failed = _find_offered(database, evidence)
+        reopened = {*offered, *_rewritten_samples(database, finder, evidence | kept)} - samples
         judged, labels = _find_judged(database, finder)
         return RunMatches(
             samples=samples,
@@ -136,6 +140,7 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
             reopened=reopened,
             predictions=list(_predictions(database, finder)),
             told={table: list(_matching_rows(database, finder, table)) for table in _TEXT_TABLES},
+            failed=failed - reopened,
             judged=judged - samples,
             call_ids={
                 **_earlier_ids(database, finder),
@@ -229,6 +234,28 @@ def _rewritten_samples(
             yield row["sample_id"]
 
 
+def _find_offered(
+    database: StoreDatabase, evidence: set[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the open and the failed samples whose search found some of this evidence."""
+    found = {"": set[str](), "failed": set[str]()}
+    for row in database.execute(
+        "SELECT w.sample_id, w.events, coalesce(r.outcome, '') AS outcome FROM searches w "
+        "LEFT JOIN results r ON r.sample_id = w.sample_id"
+    ):
+        if row["outcome"] in found and not evidence.isdisjoint(_list_reports(row["events"])):
+            found[row["outcome"]].add(row["sample_id"])
+    return frozenset(found[""]), frozenset(found["failed"])
+
+
+def _list_reports(events: str) -> set[str]:
+    """Return the ids of the news in the events of a search; none if they are damaged."""
+    try:
+        return {known for _, _, reports in json.loads(events) for known in reports}
+    except (ValueError, TypeError, RecursionError):
+        return set()
+
+
 def _predictions(database: StoreDatabase, finder: NameFinder) -> Iterator[tuple[object, ...]]:
     key = "target, source, template, sample_id"
     for row in database.execute(f"SELECT {key}, answer, reason FROM predictions"):
@@ -284,6 +311,8 @@ def erase_rows(path: Path, named: RunMatches) -> None:
         gone = [(each,) for each in named.gone]
         for table in _SAMPLE_TABLES:
             database.executemany(f"DELETE FROM {table} WHERE sample_id = ?", gone)
+        failed = [(each,) for each in named.failed]
+        database.executemany("DELETE FROM searches WHERE sample_id = ?", failed)
         for sample in named.samples:
             database.execute("DELETE FROM listing WHERE sample = ?", (sample,))
         ids = [(new, old) for old, new in named.call_ids.items()]

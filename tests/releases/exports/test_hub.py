@@ -259,5 +259,14 @@ def test_a_release_that_was_edited_is_not_pushed(
     assert hub.asked == []
 
 
+def test_a_release_with_a_listed_name_is_not_pushed(hub: HubServer, tmp_path: Path) -> None:
+    made = make_run(tmp_path)
+    release = made.release().path
+    (made.folder / ".coreeval" / "takedown.txt").write_text("Ada Roe\n")
+    with pytest.raises(ReleaseError, match="names or news on the takedown list, in 2 samples"):
+        push(release, to=NAME)
+    assert hub.repositories == {}
+
+
 def test_files_are_compared_as_git_does() -> None:
     assert hashlib.sha1(b"blob 0\0").hexdigest() == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"

@@ -151,6 +151,35 @@ def test_an_answer_of_the_blind_judge_is_blanked_and_a_label_is_reported(path: P
     ]  # fmt: skip
 
 
+def test_an_unfinished_sample_that_was_offered_erased_news_searches_again(path: Path) -> None:
+    """Also a failed one, which stays failed until `retry`."""
+    news = "INSERT INTO evidence (id, body) VALUES (?, json_object('id', ?, 'title', ?))"
+    search = "INSERT INTO searches (sample_id, asked, events, need) VALUES (?, '[]', ?, '')"
+    ended = {"failed": "failed", "accepted": "accepted", "rejected": "rejected"}
+    offers = {"open": "e1", "other": "e2", **dict.fromkeys(ended, "e1"), "damaged": None}
+    change(
+        path,
+        (news, ("e1", "e1", "Zoe Quux sang")),
+        (news, ("e2", "e2", "nothing")),
+        *(sample(number, each, "nothing") for number, each in enumerate(offers)),
+        *((search, (each, json.dumps([["k", "name", known and [known]]])))
+          for each, known in offers.items()),
+        *((RESULT, (each, "", "")) for each in ended),
+        *(("UPDATE results SET outcome = ? WHERE sample_id = ?", (ended[each], each))
+          for each in ended),
+        ("INSERT INTO stages (name, detail, ended_at) VALUES ('news', '', '')", ()),
+    )  # fmt: skip
+    found = find_matches(path, FINDER)
+    assert (found.gone, found.unfinished) == ({"open"}, True)
+    erase_rows(path, found)
+    left = rows(path, "SELECT sample_id FROM searches")
+    assert left == [("accepted",), ("damaged",), ("other",), ("rejected",)]
+    assert rows(path, "SELECT count(*) FROM results") == [(3,)]
+    assert rows(path, "SELECT count(*) FROM stages") == [(0,)]
+    told = [(each.kind, each.count, each.action) for each in iter_found(path, found)]
+    assert told == [("news", 1, "blanked"), ("samples", 1, "reopened")]
+
+
 def test_words_that_were_erased_leave_the_index_of_searches(path: Path) -> None:
     change(
         path,
