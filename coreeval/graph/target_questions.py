@@ -214,6 +214,7 @@ async def _put_to_model(
                     if made:
                         step = build_step(run, target.model, number, source, made)
                         record_asking(run, step, made)
+                        await run.store.history.flush_steps()
     if connection.failures and not run.stop.asked:
         left = tally.total - tally.done
         raise connection.error_for_unanswered(left, tally.total, where="models.targets")
