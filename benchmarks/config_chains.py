@@ -252,11 +252,15 @@ def _part(chain: Chain, project: Project, config: dict[str, Any]) -> Project:
     """Move the project or its config file, change its terms, and release its run again."""
     if chain.edits.random() < UNCHANGED:
         return project
+    applied, before = bool(chain.takedown), project.config.name
     project = _move_project(chain, project)
     terms = _change_terms(chain, project.release, config)
+    if project.config.name != before:  # nothing finds it, and the commands say so
+        terms = Terms()
     project.config.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
-    if chain.run("resume", project.run) is not None:
-        newer = _release(chain, project.run, "1.0.1", config, apply=False)
+    keep = ["--keep"] if terms.listed else []  # without it, a changed list is refused
+    if chain.run("resume", project.run, *keep) is not None:
+        newer = _release(chain, project.run, "1.0.1", config, apply=applied)
         if newer is not None:
             chain.run("verify", newer)
             chain.faults += _check_terms(terms, newer)
@@ -304,8 +308,8 @@ def _change_terms(chain: Chain, release: Path, config: dict[str, Any]) -> Terms:
         config["knowledge"]["takedown"] = LIST
         chain.takedown = ["--takedown", LIST]
         chain.steps.append("config: names a list")
-    licence = config["dataset"].get("licence", {})
-    withdrawn = bool(licence.get("redistribute")) and edits.random() < CHANGED
+    licence = config["dataset"].get("licence", {})  # `resume` takes it, but not with --keep
+    withdrawn = not listed and bool(licence.get("redistribute")) and edits.random() < CHANGED
     if withdrawn:
         licence["redistribute"] = False
         chain.steps.append("config: licence withdrawn")

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from coreeval.config import ROLES, ModelsConfig, TargetConfig
 from coreeval.config.load import read_config_name
@@ -65,9 +71,15 @@ class ConfigSource(Value):
     sha256: str
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
-    found: Annotated[str, Field(exclude=True)] = ""
-    """The present path of the file, if the run's project was moved or copied. It is found again at
-    each reading and never stored."""
+    found: str = ""
+    """The present path of the file if the run's project was moved or copied, otherwise empty. It is
+    found again if the workspace is in another place than recorded."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_found(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `found` out if it is empty, as in most manifests."""
+        values: dict[str, Any] = dump(self)
+        return values if self.found else {key: values[key] for key in values if key != "found"}
 
     @property
     def recorded(self) -> Path:
@@ -314,12 +326,12 @@ def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
     workspace the run was moved may have a config file of the same name.
     """
     source, place = manifest.source, workspace.resolve()
+    if source.exists and place == Path(manifest.workspace).resolve():
+        return source
     here = place.parent / source.recorded.name
-    kept = _is_file(source.recorded) and place == Path(manifest.workspace).resolve()
     if (
         not source.path
         or place.name != WORKSPACE_NAME
-        or kept
         or here == source.recorded
         or not here.is_file()
         or not _is_config_of(here, manifest)

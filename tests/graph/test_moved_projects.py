@@ -14,7 +14,7 @@ from coreeval.graph.run_origin import list_changes
 from coreeval.releases.create import make_release
 from coreeval.releases.takedown.calls import TextMatches
 from coreeval.releases.takedown.erasure import Erasure
-from coreeval.runs.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.runs.own_config import iter_config_remarks, load_own_config
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
@@ -88,6 +88,16 @@ def test_a_run_uses_the_files_of_its_present_folder(project: Path, how: str) -> 
         "sha256": "f00d",
         "overrides": [],
     }
+    third = new.rename(project.with_name("third"))
+    assert open_run(run_of(third).root, None)[2].config.knowledge.path == str(third / "news")
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+def test_a_run_that_was_continued_there_still_uses_them(project: Path, how: str) -> None:
+    new = place(project, how)
+    files, manifest, _ = open_run(run_of(new).root, None)
+    write_manifest(files.manifest, manifest)  # as a resume does, with the workspace found
+    assert open_run(files.root, None)[2].config.knowledge.path == str(new / "news")
     third = new.rename(project.with_name("third"))
     assert open_run(run_of(third).root, None)[2].config.knowledge.path == str(third / "news")
 
