@@ -184,16 +184,15 @@ def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
 
 
 def find_ease_defects(
-    item: WrittenItem, verdict: LabelVerdict, certainty: Certainty, attempt: int
+    item: WrittenItem, verdict: LabelVerdict, certainty: Certainty
 ) -> list[Defect]:
-    """Return a defect if the label of a first text is plainer than its original's.
+    """Return a defect if the label of a text is plainer than its original's.
 
     The same judge read both: it was certain of the text's label, but not of the original's, and the
-    deciding words are new. Only a first attempt is returned for this, since the text is right (own
-    choice).
+    deciding words are new. The text is right otherwise, so it should be returned at most once.
     """
     plainer = certainty in ("low", "medium") and verdict.confidence == "high"
-    if item.task.kind != "labels" or attempt > 1 or not plainer:
+    if item.task.kind != "labels" or not plainer:
         return []
     original = " ".join(item.sample.fields.values())
     if verdict.cue and all(has_span(original, part) for part in verdict.cue.split(" ... ")):

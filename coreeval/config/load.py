@@ -204,13 +204,14 @@ def read_takedown_path(path: Path, overrides: Iterable[str]) -> str | None:
 
 
 def read_config_name(path: Path, overrides: Iterable[str]) -> object:
-    """Return the name in a config file, whose other keys may be wrong.
+    """Return the name in a config file, whose other keys may be wrong; None in a file without data.
 
     Raises:
         ConfigError: the file is not YAML.
     """
     told = [each for each in overrides if each.partition("=")[0] == "name"]
-    return read_with_overrides(path, told)[0].get("name")
+    values = read_with_overrides(path, told)[0]
+    return values.get("name") if "dataset" in values else None
 
 
 def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, Any]:

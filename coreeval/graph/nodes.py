@@ -302,7 +302,11 @@ class SampleNodes:
         wrong_facts = reflect.find_fact_defects(asked, fields, facts, plan)
         clumsy = reflect.find_fluency_defects(label, state.get("original_fluency", label.fluency))
         attempt = state["attempt"]
-        plainer = reflect.find_ease_defects(item, label, state.get("certainty", "high"), attempt)
+        plainer = (
+            reflect.find_ease_defects(item, label, state.get("certainty", "high"))
+            if attempt == 1 < self._context.max_attempts
+            else []
+        )
         said = [
             _make_verdict(
                 "facts_supported", attempt, not wrong_facts, summarise_defects(wrong_facts)

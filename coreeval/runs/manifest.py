@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -61,6 +62,10 @@ ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 def _is_file(path: Path) -> bool:
     """Return whether a file exists; False if its folder may not be read."""
     return os.access(path, os.F_OK) and path.is_file()
+
+
+_MOST_CONFIGS = 100
+"""The most files that are read in the search for a config that was renamed (own choice)."""
 
 
 class ConfigSource(Value):
@@ -323,29 +328,41 @@ def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
     """Return the config file of a run, which is beside its workspace if the project was moved.
 
     A file there is the run's if it has the name of the run's benchmark: another project into whose
-    workspace the run was moved may have a config file of the same name.
+    workspace the run was moved may have a config file of the same name. If the file was renamed,
+    it is the only one there for this benchmark.
     """
     source, place = manifest.source, workspace.resolve()
     if source.exists and place == Path(manifest.workspace).resolve():
         return source
-    here = place.parent / source.recorded.name
-    if (
-        not source.path
-        or place.name != WORKSPACE_NAME
-        or here == source.recorded
-        or not here.is_file()
-        or not _is_config_of(here, manifest)
-    ):
-        return source.model_copy(update={"found": ""})
-    return source.model_copy(update={"found": str(here)})
+    here, found = place.parent / source.recorded.name, None
+    if source.path and place.name == WORKSPACE_NAME:
+        if not _is_file(here):
+            found = _find_renamed(place.parent, manifest)
+        elif here != source.recorded and _is_config_of(here, manifest, unreadable=True):
+            found = here
+    return source.model_copy(update={"found": str(found or "")})
 
 
-def _is_config_of(path: Path, manifest: Manifest) -> bool:
-    """Return whether a config file has the name of a run's benchmark, or cannot be read."""
+def _find_renamed(folder: Path, manifest: Manifest) -> Path | None:
+    """Return the only config file for a run's benchmark in a folder; None if there are several."""
+    files = islice(sorted(folder.glob("*.y*ml")), _MOST_CONFIGS)
+    found = [file for file in files if _is_config_of(file, manifest, unreadable=False)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_config_of(path: Path, manifest: Manifest, *, unreadable: bool) -> bool:
+    """Return whether a config file has the name of a run's benchmark.
+
+    Args:
+        path: The file.
+        manifest: The run's manifest.
+        unreadable: The result for a file that is not YAML; the command that needs it says what is
+            wrong with it.
+    """
     try:
         return read_config_name(path, manifest.source.overrides) == manifest.name
     except ConfigError:
-        return True  # the command that needs the file says what is wrong with it
+        return unreadable
 
 
 def require_workspace(manifest: Manifest) -> None:

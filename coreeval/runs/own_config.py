@@ -48,7 +48,9 @@ def load_config_file(source: ConfigSource) -> Config:
 
 def iter_config_remarks(source: ConfigSource) -> Iterator[str]:
     """Yield what the user must know about the place of a run's config file."""
-    if source.found:
+    if source.found and source.file.parent == source.recorded.parent:
+        yield f"the config file of this run was renamed: it is now {brief(source.file)}"
+    elif source.found:
         yield (
             f"this run was started in {source.recorded.parent}; it now uses the config, the .env, "
             f"the takedown list and the other files in {brief(source.file.parent)}"

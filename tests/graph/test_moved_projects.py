@@ -45,8 +45,8 @@ def run_of(folder: Path) -> RunFiles:
     return RunFiles(folder / ".coreeval" / "runs" / "weekly" / "20261120T030000Z")
 
 
-def change(folder: Path, **sections: dict[str, object]) -> None:
-    config = folder / "weekly.yaml"
+def change(folder: Path, file: str = "weekly.yaml", **sections: dict[str, object]) -> None:
+    config = folder / file
     said = yaml.safe_load(config.read_text())
     for name, section in sections.items():
         said[name] = said.get(name, {}) | section
@@ -140,8 +140,21 @@ def test_the_files_of_another_project_are_not_used(project: Path, tmp_path: Path
     assert not list(iter_config_remarks(manifest.source))
 
 
-def test_a_config_file_that_was_renamed_is_reported(project: Path) -> None:
+@pytest.mark.parametrize("how", ["stays", "copied", "renamed"])
+def test_a_config_file_that_was_renamed_is_found_by_its_name(project: Path, how: str) -> None:
+    (project / "task.yaml").write_text("name: weekly\nlabels: []\n")
+    new = project if how == "stays" else place(project, how)
+    (new / "weekly.yaml").rename(new / "tweets.yaml")
+    change(new, "tweets.yaml", run={"budget_usd": 3})
+    _, manifest, setup = open_run(run_of(new).root, None)
+    assert manifest.source.file == new / "tweets.yaml"
+    assert setup.config.run.budget_usd == 3 and setup.config.knowledge.path == str(new / "news")
+    assert len(setup.remarks) == 1 and ("renamed" in setup.remarks[0]) == (how == "stays")
+
+
+def test_a_config_file_that_is_missing_is_reported(project: Path) -> None:
     (project / "weekly.yaml").rename(project / "tweets.yaml")
+    shutil.copy(project / "tweets.yaml", project / "other.yaml")  # which one it is is unclear
     remarks = open_run(run_of(project).root, None)[2].remarks
     assert len(remarks) == 1 and "is missing" in remarks[0] and "weekly.yaml" in remarks[0]
 
