@@ -252,11 +252,9 @@ def _part(chain: Chain, project: Project, config: dict[str, Any]) -> Project:
     """Move the project or its config file, change its terms, and release its run again."""
     if chain.edits.random() < UNCHANGED:
         return project
-    applied, before = bool(chain.takedown), project.config.name
+    applied = bool(chain.takedown)
     project = _move_project(chain, project)
     terms = _change_terms(chain, project.release, config)
-    if project.config.name != before:  # nothing finds it, and the commands say so
-        terms = Terms()
     project.config.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
     keep = ["--keep"] if terms.listed else []  # without it, a changed list is refused
     if chain.run("resume", project.run, *keep) is not None:
@@ -301,7 +299,7 @@ class Terms:
 def _change_terms(chain: Chain, release: Path, config: dict[str, Any]) -> Terms:
     """Let a config name a takedown list, or withdraw its licence."""
     listed, edits = None, chain.edits
-    names = [] if chain.takedown else _list_new_names(release)
+    names = [] if chain.takedown else _list_new_names(release, Path(config["dataset"]["path"]))
     if names and edits.random() < CHANGED:
         listed = edits.choice(names)
         Path(LIST).write_text(f"{listed}\n", "utf-8")
@@ -325,17 +323,17 @@ def _check_terms(terms: Terms, release: Path) -> Iterator[str]:
             yield f"{release} has {extra} of originals, whose licence was withdrawn"
 
 
-def _list_new_names(release: Path) -> list[str]:
-    """Return the names of a release's new texts and facts that its originals do not have."""
+def _list_new_names(release: Path, benchmark: Path) -> list[str]:
+    """Return the names of a release's new texts and facts that the benchmark does not have."""
     texts = (_read_texts(release / arm) for arm in ("updated", "provenance"))
-    own = _read_texts(release / "original").casefold()
+    own = _read_texts(benchmark).casefold()
     found = {name for text in texts for name in NAME.findall(text)}
     return sorted(name for name in found if name.casefold() not in own)
 
 
 def _take_down(chain: Chain, run: Path, release: Path, config: Mapping[str, Any]) -> None:
     """Take down somebody whom the release names, and look for the name in the next release."""
-    names = _list_new_names(release)
+    names = _list_new_names(release, Path(config["dataset"]["path"]))
     if not names:
         return
     name = chain.pick.choice(names)

@@ -8,7 +8,9 @@ from benchmarks.config_chains import Chain, run_chain
 
 
 @pytest.mark.parametrize(
-    ("seed", "step"), [(15, "cassette = 0"), (120, "takedown = 0")], ids=["policies", "takedown"]
+    ("seed", "step"),
+    [(15, "cassette = 0"), (115, "takedown = 0"), (124, "config: names a list")],
+    ids=["policies", "takedown", "copy"],
 )
 def test_a_random_config(
     seed: int, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

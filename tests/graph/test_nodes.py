@@ -1,5 +1,6 @@
 """The nodes of the sample graph: which calls they spare."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.graph.kit import Lab, config_of
 from tests.support.answers import OfflineAnswers
 from tests.support.batch_server import BatchServer
 from tests.support.careless import Careless
+from tests.support.llm_server import Reply, Request
 from tests.support.wire import Prompted, ShownItem
 
 MARKS = "@user so happy \U0001f602 #happy #joy"
@@ -70,3 +72,33 @@ def test_without_a_semantic_arm_nobody_is_said_to_have_reworded(
     assert "one call was about several texts" in " ".join(capsys.readouterr().out.split())
     assert main(["prompts", "show", "rewriter", *of_run]) == 2
     assert "the run did not call the rewriter" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_text_that_is_easier_is_returned_only_if_an_attempt_is_left(
+    lab: Lab, attempts: int
+) -> None:
+    certain = lab.answers
+
+    async def answer(request: Request) -> str | Reply:
+        """Be less certain of originals, which are labelled in batches, than of texts."""
+        said = await certain(request)
+        sure = {"labels": "medium", "label": "high"}.get(Prompted(request).shape)
+        if sure is None or not isinstance(said, str):
+            return said
+        return re.sub('"confidence": ?"[a-z]+"', f'"confidence": "{sure}"', said)
+
+    lab.server.answers = answer
+    lab.write(run={"max_attempts": attempts, "concurrency": 4})
+    lab.refresh()
+    results = lab.results()
+    plainer = [
+        known
+        for known in results
+        for step in lab.steps(known)
+        for verdict in step.verdicts
+        if verdict.name == "difficulty" and not verdict.passed
+    ]
+    assert bool(plainer) == (attempts > 1)
+    assert not [each for each in results.values() if "ease" in each.reason]
+    assert "accepted" in {each.outcome for each in results.values()}
