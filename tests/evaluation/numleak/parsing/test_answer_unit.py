@@ -43,6 +43,7 @@ def test_answers_that_have_no_number_beside_those_in_percent_are_in_percent(word
         "${0:.1f} billion, up {2:.1f}% from a year earlier",
         "The index stood at {1:,.2f} points, a change of {2:.1f} percent",
         "The index closed at {1:,.2f}, up {2:.1f}% from the previous month.",
+        "The index rose {2:.1f}% to {1:,.2f}.",
         "There were {1:,.0f} unemployed people, {2:.1f} percent of the labour force.",
         "{0:.1f} (I am about 80 percent sure)",
     ],
