@@ -20,7 +20,15 @@ from coreeval.api.rows import (
     number_rows,
     to_date_text,
 )
-from coreeval.api.series_values import SERIES, SeriesTerms, Values, read_series, split_series
+from coreeval.api.series_values import (
+    SERIES,
+    Day,
+    OneSeries,
+    SeriesTerms,
+    Values,
+    read_series,
+    split_series,
+)
 from coreeval.api.tables import Cell, CellKind, Result, Table
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks.files import Records
@@ -215,8 +223,13 @@ def numleak(
     settings = AuditSettings(draws=require_draws(draws), seed=require_seed(seed))
     read = _read_answers(answers, name, model)
     asked = list(dict.fromkeys(reply.series for reply in read.good))
-    if values is None:
+    given: Mapping[str, OneSeries] = {}
+    if values is not None:
+        given = split_series(values, asked)
+    else:
         _require_truth(read.good, asked)
+        if name or unit or frequency or len(tolerances) or quantity != "value":
+            given = _list_truths(read.good)
     terms = SeriesTerms(
         name=name,
         quantity=quantity,
@@ -227,7 +240,7 @@ def numleak(
             name for name in asked if are_in_percent(_list_responses(read.good, name))
         ),
     )
-    own = read_series({} if values is None else split_series(values, asked), terms)
+    own = read_series(given, terms)
     source = str(answers) if is_path(answers) else SOURCE
     heard = AuditInput(
         sources=[source],
@@ -277,6 +290,18 @@ def _require_truth(replies: Sequence[Reply], asked: Sequence[str]) -> None:
             where="values",
             hint="pass values={date: number}, or answers with a truth",
         )
+
+
+def _list_truths(replies: Sequence[Reply]) -> dict[str, list[tuple[Day, float]]]:
+    """Return the dates and true values in the answers, by series, except built-in series."""
+    found = dict[str, list[tuple[Day, float]]]()
+    built_in = {one.id for one in list_definitions()}
+    for reply in replies:
+        if reply.series in built_in or reply.other_date is not None:
+            continue
+        if reply.truth is not None:
+            found.setdefault(reply.series, []).append((reply.date, reply.truth))
+    return found
 
 
 def _find_cutoffs(

@@ -107,6 +107,19 @@ def test_the_truth_may_be_in_the_answers(shell: Shell, about: Series) -> None:
     assert found == said
 
 
+def test_a_stated_unit_counts_if_the_truth_is_in_the_answers(about: Series) -> None:
+    known = {day: value + 50 for day, value in truth(about).items()}
+    rows: list[Row] = [
+        {"date": day, "response": f"{value:.2f} million", "truth": value}
+        for day, value in known.items()
+    ]
+    assert numleak(rows, draws=DRAWS).verdict == "inconclusive"
+    found = numleak(rows, unit="million", tolerances=[0.5], name="people", draws=DRAWS)
+    [said] = read_document(found)["series"]
+    assert (said["verdict"], said["unit"], said["name"]) == ("memorized", "million", "people")
+    assert "the tolerance is 0.5 million" in said["notes"][0]
+
+
 @pytest.mark.parametrize("make", [list, pd.DataFrame, pa.Table.from_pylist])
 def test_answers_in_any_form_are_read(
     about: Series, make: Callable[[list[Row]], list[Row]]

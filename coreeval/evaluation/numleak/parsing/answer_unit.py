@@ -18,6 +18,10 @@ from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.definition import load_units
 
 _ANY_PERIOD: Final = Period(date.min, "annual")
+_NUMBER_ASIDE: Final = re.compile(
+    r"^(?P<value>\W*\d[\d.,]* ?(?:%|percent)) \([-+~ ]*\d[\d.,]*\)", re.IGNORECASE
+)
+"""A number in brackets right after the number in percent that begins an answer: `-0.1% (230.7)`."""
 _SPAN_OF_TIME: Final = re.compile(r"(?:day|week|month|quarter|year)s?$", re.IGNORECASE)
 
 
@@ -53,7 +57,7 @@ def _find_names(found: Sequence[_AnswerUnits]) -> frozenset[float]:
 
 def _find_units(response: str) -> _AnswerUnits:
     text = strike_asides(drop_retracted(normalise_text(response)))
-    text = remove_dates(text, _ANY_PERIOD)
+    text = _NUMBER_ASIDE.sub(r"\g<value>", remove_dates(text, _ANY_PERIOD))
     numbers = [one for one in find_numbers(text, load_units()["percent"]) if not one.aside]
     percents = {round(one.value, 6) for one in numbers if one.measure == "own"}
     bare = [

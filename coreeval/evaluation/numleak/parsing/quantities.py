@@ -14,7 +14,9 @@ from coreeval.evaluation.numleak.series.definition import Unit, load_units
 
 _MOVED: Final = (
     r"(?:increas\w+|ris(?:e|en|es|ing)|rose|climb\w*|jump\w*|surg\w+|up|gain\w*|grew|fell|fall\w*"
-    r"|drop\w*|declin\w+|decreas\w+|down|edged|ticked|added|widened|improved|worsened|change[ds]?)"
+    r"|soar\w*|advanc\w+|lost|slid|slip(?:s|ped)|dip(?:s|ped)|sank|shed|slump\w*|plung\w+|plummet\w*"
+    r"|tumbl\w+|drop\w*|declin\w+|decreas\w+|down|edged|ticked|added|widened|improved|worsened"
+    r"|change[ds]?)"
 )
 _CHANGE_SIZE: Final = (
     r"(?:\s(?:up|down|by|of|about|around|approximately|roughly|nearly|an?|just|only|some)\b)*"
@@ -187,7 +189,7 @@ class AnswerNumber(NamedTuple):
     another one is compared with.
     """
     unsure: bool = False
-    """Whether the number is a question ("4.4 %?") or its sign is uncertain."""
+    """Whether the number is a question ("4.4 %?"), or its sign or its measure is uncertain."""
     rival: bool = False
     """Whether the number is one of several alternative answers."""
 
@@ -199,25 +201,53 @@ def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
     alternative answers ("4.4 or 4.5") are rivals.
     """
     matches = list(_matches(text, unit))[-MOST_NUMBERS:]
-    found = [_make_number(match, text, unit, is_range=linked) for match, linked in matches]
+    found = [_make_number(one, text, unit) for one in matches]
     rivals = {each for pair in pairwise(found) if _are_rivals(*pair, text) for each in pair}
     return [one._replace(rival=True) if one in rivals else one for one in found]
 
 
-def _matches(text: str, unit: Unit) -> Iterator[tuple[re.Match[str], bool]]:
-    """Yield the matches of numbers, and whether two numbers are the ends of a range."""
-    at = 0
+class _NumberMatch(NamedTuple):
+    """A match of the number pattern, and how its two numbers are read."""
+
+    match: re.Match[str]
+    is_range: bool
+    """Whether the two numbers are the ends of a range; if not, only the first is read."""
+    unsure: bool
+    """Whether it is unclear what the number or the range measures."""
+
+
+def _matches(text: str, unit: Unit) -> Iterator[_NumberMatch]:
+    """Yield the matches; a number without a unit is unsure after a change in percent."""
+    at, level = 0, False
     while match := _number_pattern(unit).search(text, at):
-        linked = match["link"] != "and" or _ends_in(_BETWEEN, text, match.start())
-        is_range = bool(match["link"] and linked) and not _is_change(match, text)
-        yield match, is_range
+        link = _read_link(match, text, unit)
+        is_range = link in ("range", "unclear")
+        bare_level = level and _measure(match, "a", unit) == "bare"
+        yield _NumberMatch(match, is_range, unsure=link == "unclear" or bare_level)
+        level = link == "percent change"
         at = match.end() if is_range else match.end("first_end")
 
 
-def _is_change(match: re.Match[str], text: str) -> bool:
-    """Return whether two numbers are a change and the resulting level: `rose 0.9 points to 4.4`."""
-    points = "point" in text[match.start() : match.end("first_end")].lower()
-    return match["link"] == "to" and points and says_change(text[: match.start()][-_NEAR:], "")
+def _read_link(
+    match: re.Match[str], text: str, unit: Unit
+) -> Literal["range", "change", "percent change", "unclear"] | None:
+    """Return how two numbers are related: as the ends of a range, or as a change and its result.
+
+    The ends of a range have one measure: `2% to 3%`, `2 to 3%`. After a verb of movement, numbers
+    of one measure may be either, so they are unclear: `rose 0.9% to 4.4%`, `fell 2% to 3%`.
+    """
+    start, link = match.start(), match["link"]
+    if not link or (link == "and" and not _ends_in(_BETWEEN, text, start)):
+        return None
+    first, second = _measure(match, "a", unit), _measure(match, "b", unit)
+    differ = first not in ("bare", second) and not match["amoney"]
+    if link == "to" and says_change(text[max(0, start - _NEAR) : start], ""):
+        points = "point" in text[start : match.end("first_end")].lower()
+        points = points or bool(match["abasis"] and not match["bbasis"])
+        if points or (differ and second == "own"):
+            return "change"
+        return "percent change" if differ and first == "own" and unit.basis_points else "unclear"
+    return "unclear" if differ else "range"
 
 
 def _are_rivals(first: AnswerNumber, second: AnswerNumber, text: str) -> bool:
@@ -253,8 +283,9 @@ def _forms(unit: Unit) -> str:
     return "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
 
 
-def _make_number(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) -> AnswerNumber:
+def _make_number(found: _NumberMatch, text: str, unit: Unit) -> AnswerNumber:
     """Return the number or range of a match; if it is not a range, only its first number."""
+    match, is_range, unsure = found
     start, end = match.start(), match.end() if is_range else match.end("first_end")
     side = "b" if is_range and _measure(match, "b", unit) != "bare" else "a"
     value = _read_sign(match, "a", text)
@@ -267,7 +298,7 @@ def _make_number(match: re.Match[str], text: str, unit: Unit, *, is_range: bool)
         value /= 100
     aside = bool(match["about"]) or (is_range and _ends_in(_CHANGE, text, start))
     aside = aside or is_compared_to(text[max(0, start - _NEAR) : start])
-    unsure = _fall_unclear(match, text) or text[end : end + 1] == "?"
+    unsure = unsure or _fall_unclear(match, text) or text[end : end + 1] == "?"
     measure = _measure(match, side, unit)
     return AnswerNumber(round(value, 10), measure, start, end, aside, unsure=unsure)
 

@@ -26,6 +26,8 @@ def written(words: str) -> list[str | None]:
         "In March 2020, over 12 months, it was {0:.1f}%.",
         "{0:.1f}%, up from {2:.1f}%",
         "{0:.1f}% (that is, {3:.3f})",
+        "-{0:.1f}% ({1:,.1f})",
+        "**{0:.1f} percent** ({1:,.1f})",
     ],
 )
 def test_answers_that_have_no_number_beside_those_in_percent_are_in_percent(words: str) -> None:
@@ -43,6 +45,12 @@ def test_answers_that_have_no_number_beside_those_in_percent_are_in_percent(word
         "${0:.1f} billion, up {2:.1f}% from a year earlier",
         "The index stood at {1:,.2f} points, a change of {2:.1f} percent",
         "The index closed at {1:,.2f}, up {2:.1f}% from the previous month.",
+        "The index rose {2:.1f}% to {1:,.2f}.",
+        "The index rose {2:.1f}% ({1:,.2f})",
+        "{2:.1f}% ({0:.1f} million)",
+        "{2:.1f}% (${0:.1f})",
+        "{2:.1f}% higher ({1:,.2f})",
+        "{1:,.2f} ({2:.1f}%)",
         "There were {1:,.0f} unemployed people, {2:.1f} percent of the labour force.",
         "{0:.1f} (I am about 80 percent sure)",
     ],

@@ -87,6 +87,38 @@ def test_no_value_is_read(text: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("unit", "text", "value"),
+    [
+        ("percent", "CPI fell 0.13% to 230.7 in March 2020.", -0.13),
+        ("percent", "The index rose by 0.13 percent to 230.7.", 0.13),
+        ("percent", "The Dow lost 1.2% to 13,212.", -1.2),
+        ("percent", "In March 2020, sales fell 1.2% to $13.2 billion.", -1.2),
+        ("percent", "The rate rose 0.9 percentage points to 4.4 in March 2020.", 4.4),
+        ("percent", "The rate rose 90 bps to 4.4% in March 2020.", 4.4),
+        ("index_points", "The index fell 3.1% to 1,408.47 points.", 1408.47),
+        ("usd", "Gold fell 3.1% to $1,408.47 in March 2020.", 1408.47),
+        ("index_points", "The index rose 3.1% to 1,408.47 in March 2020.", None),
+        ("percent", "The rate rose 0.9% to 4.4% in March 2020.", None),
+        ("percent", "The rate slid 0.1% to 8.2% in March 2020.", None),
+        ("percent", "The market fell 2% to 3%.", None),
+        ("percent", "The rate fell 12 bps to 15 bps.", None),
+        ("index_points", "The index rose 42.79 to 1,408.47.", None),
+        ("index_points", "The index rose 42.79 to 1,408.47 in March 2020.", None),
+        ("percent", "2% to 4", None),
+        ("percent", "0.3 million to 8.2%", None),
+    ],
+)
+def test_a_change_and_its_result_are_no_range(unit: str, text: str, value: float | None) -> None:
+    assert read(text, unit).value == value
+
+
+def test_a_change_is_not_the_value_of_a_series_that_is_never_negative() -> None:
+    unit = load_units()["percent"]
+    for text in ("The rate rose 0.9% to 4.4 in March 2020.", "It rose 0.9% to 4.4%."):
+        assert read_value(text, unit=unit, period=MARCH, signed=False).value is None
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "I don't know.", "I\u2019m sorry, but I can\u2019t verify that.", "N/A",
