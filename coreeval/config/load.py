@@ -1,5 +1,6 @@
 """Loads a config from YAML: overrides, paths, and errors with the user's own keys."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -363,7 +364,7 @@ def _resolve_models(models: ModelsConfig, at: Callable[[str], str]) -> ModelsCon
 
 
 def _resolve_path(base: Path, path: str) -> str:
-    return str((base / expand_home(path)).resolve())
+    return os.path.realpath(base / expand_home(path))
 
 
 def _apply_override(raw: dict[str, Any], override: str) -> None:

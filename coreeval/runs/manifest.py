@@ -59,6 +59,19 @@ ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 """The config's `models`, with the keys set there."""
 
 
+def _check_path(said: str) -> str:
+    path = os.fsencode(said)
+    if b"\0" in path or len(path) > _MOST_PATH_BYTES or max(map(len, path.split(b"/"))) > 255:
+        raise ValueError("no file can have this path")
+    return said
+
+
+_MOST_PATH_BYTES = 4095
+"""The longest path on Linux; each of its parts has at most 255 bytes."""
+LocalPath = Annotated[str, AfterValidator(_check_path)]
+"""A path on this or another machine; any other text would be an error wherever it is looked up."""
+
+
 def _is_file(path: Path) -> bool:
     """Return whether a file exists; False if its folder may not be read."""
     return os.access(path, os.F_OK) and path.is_file()
@@ -71,12 +84,12 @@ _MOST_CONFIGS = 100
 class ConfigSource(Value):
     """The config from which the run was started."""
 
-    path: str
+    path: LocalPath
     """The path of its file; empty if it was given in memory, or if the run replays a cassette."""
     sha256: str
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
-    found: str = ""
+    found: LocalPath = ""
     """The present path of the file if the run's project was moved or copied, otherwise empty. It is
     found again if the workspace is in another place than recorded."""
 
@@ -239,7 +252,7 @@ class Manifest(Value):
     """The second pass; None if the config wants no control arm."""
     fingerprints: Fingerprints
     source: ConfigSource
-    workspace: str
+    workspace: LocalPath
     """Folder of the call store that the run shares."""
     limit: int | None = None
     subset: Subset | None = None

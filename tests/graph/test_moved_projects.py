@@ -175,7 +175,41 @@ def test_a_takedown_reports_news_that_are_missing(project: Path) -> None:
     assert left.action == "reported" and "missing" in left.to_do
 
 
-def take_down(folder: Path) -> list[TextMatches]:
+LONG = "/tmp/" + "a" * 300
+
+
+@pytest.mark.parametrize(
+    ("file", "keys", "path"),
+    [
+        ("manifest.json", ("source", "path"), "/tmp/x\0y/weekly.yaml"),
+        ("manifest.json", ("source", "path"), "/tmp/\ud800.yaml"),
+        ("manifest.json", ("workspace",), LONG),
+        ("manifest.json", ("workspace",), "/a" * 4000),
+        ("config.yaml", ("knowledge", "path"), LONG),
+        ("config.yaml", ("dataset", "path"), LONG),
+        ("config.yaml", ("dataset", "path"), "loop"),
+    ],
+)
+def test_an_odd_path_in_a_received_run_ends_no_takedown(
+    project: Path, file: str, keys: tuple[str, ...], path: str
+) -> None:
+    received = run_of(place(project, "copied"))
+    (received.root / "loop").symlink_to("loop")
+    said = values = yaml.safe_load((received.root / file).read_text())
+    for key in keys[:-1]:
+        values = values[key]
+    values[keys[-1]] = path
+    write = json.dumps if file == "manifest.json" else yaml.safe_dump
+    (received.root / file).write_text(write(said))
+    sync_folder(project / "news", DEMO / "news", around=Around(finish=compact))
+    found = take_down(project, received.root)
+    assert [each.path for each in found if each.kind == "news"] == [project / "news"]
+    if file == "manifest.json":
+        (damaged,) = [each for each in found if "the manifest is damaged" in each.to_do]
+        assert damaged.path == received.manifest
+
+
+def take_down(folder: Path, *given: Path) -> list[TextMatches]:
     workspace = Workspace(folder / ".coreeval")
     finder = NameFinder(["Taco Bell"])
-    return Erasure(workspace, (), finder, workspace.takedown, lambda _: None).erase_all()
+    return Erasure(workspace, given, finder, workspace.takedown, lambda _: None).erase_all()
