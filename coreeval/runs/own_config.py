@@ -1,8 +1,8 @@
 """The config of an existing run, with the files of the project in which the run is now."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from coreeval.config import Config, load_config
+from coreeval.config import ROLES, Config, ModelsConfig, load_config
 from coreeval.config.load import relocate_config
 from coreeval.errors import RunStateError
 from coreeval.runs.manifest import ConfigSource, Manifest, read_manifest
@@ -13,6 +13,8 @@ from coreeval.tools.workspace import RunFiles
 def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str] = ()) -> Config:
     """Return a run's own config; after a move or copy of its project, with paths to the new files.
 
+    Models keep their names, under which their answers are stored.
+
     Args:
         files: The run's files.
         manifest: The run's manifest, from `read_manifest`.
@@ -21,7 +23,7 @@ def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str
     Raises:
         ConfigError: the config cannot be read.
     """
-    return relocate_config(load_config(files.config, overrides), manifest.source.locate)
+    return relocate_config(load_config(files.config, overrides), manifest.source.locate, str)
 
 
 def read_own_config(files: RunFiles) -> Config:
@@ -37,13 +39,25 @@ def read_own_config(files: RunFiles) -> Config:
     return load_own_config(files, manifest)
 
 
-def load_config_file(source: ConfigSource) -> Config:
+def load_config_file(source: ConfigSource, frozen: Config) -> Config:
     """Return the current config file of a run, which must exist, with the run's overrides.
+
+    Args:
+        source: The config file.
+        frozen: The run's own config, whose names of models are used for the same files.
 
     Raises:
         ConfigError: the config cannot be read.
     """
-    return relocate_config(load_config(source.file, source.overrides), source.locate)
+    now = load_config(source.file, source.overrides)
+    return relocate_config(now, source.locate, use_names_of(frozen.models, source))
+
+
+def use_names_of(models: ModelsConfig, source: ConfigSource) -> Callable[[str], str]:
+    """Return a function that returns the name of the model in a file, for models of a run."""
+    known = (*map(models.for_role, ROLES), *models.targets)
+    names = {each.place: each.name for each in known if each.is_on_this_machine}
+    return lambda path: names.get(source.locate(path), source.locate(path))
 
 
 def iter_config_remarks(source: ConfigSource) -> Iterator[str]:

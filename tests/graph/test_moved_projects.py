@@ -9,12 +9,15 @@ import yaml
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.config import load_config
+from coreeval.errors import ConfigError
+from coreeval.graph.evaluate import prepare_evaluation
 from coreeval.graph.run import lock_opened_run, open_run
 from coreeval.graph.run_origin import list_changes
+from coreeval.models.replay import open_replay
 from coreeval.releases.create import make_release
 from coreeval.releases.takedown.calls import TextMatches
 from coreeval.releases.takedown.erasure import Erasure
-from coreeval.runs.manifest import read_manifest, write_manifest
+from coreeval.runs.manifest import Evaluation, read_manifest, write_manifest
 from coreeval.runs.own_config import iter_config_remarks, load_own_config
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
@@ -173,6 +176,34 @@ def test_a_takedown_reports_news_that_are_missing(project: Path) -> None:
     (project / "news").rename(project / "moved")
     (left,) = [each for each in take_down(project) if each.path == project / "news"]
     assert left.action == "reported" and "missing" in left.to_do
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+def test_a_model_that_is_a_file_keeps_its_name_and_is_opened_in_the_present_folder(
+    project: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("said.jsonl", "more.jsonl"):
+        (project / name).write_text("")
+    change(project, models={"targets": ["replay:said.jsonl"]})
+    config = load_config(project / "weekly.yaml")
+    run_of(project).config.write_text(yaml.safe_dump(config.model_dump(mode="json")))
+    added = Evaluation(added=({"model": f"replay:{project}/more.jsonl"},))
+    manifest = read_manifest(run_of(project).manifest)
+    write_manifest(run_of(project).manifest, manifest.model_copy(update={"evaluation": added}))
+    new = place(project, how)
+    monkeypatch.chdir(new)
+    change(new, run={"budget_usd": 3})  # which changes no result
+    with (new / "said.jsonl").open("a") as file:
+        file.write("{}\n")
+    plan = prepare_evaluation(run_of(new).root, ["replay:said.jsonl", "replay:more.jsonl"], None)
+    targets = plan.setup.config.models.targets
+    assert plan.asked_targets == list(targets)
+    assert [each.name for each in targets] == [f"{project}/said.jsonl", f"{project}/more.jsonl"]
+    assert [each.place for each in targets] == [f"{new}/said.jsonl", f"{new}/more.jsonl"]
+    with pytest.raises(ConfigError, match="not a recorded answer") as caught:
+        open_replay(targets[0])
+    assert caught.value.where and caught.value.where.startswith(str(new))
+    assert not any("models" in each for each in list_changes(plan.manifest, plan.setup))
 
 
 LONG = "/tmp/" + "a" * 300
