@@ -19,7 +19,12 @@ from coreeval.releases.carry_over import CarryOver, CarryOverTerms
 from coreeval.releases.release import Release
 from coreeval.releases.sources import Horizon, find_new_cutoffs, find_parent
 from coreeval.runs.manifest import FollowedRelease, Manifest
-from coreeval.runs.own_config import iter_config_remarks, load_config_file, load_own_config
+from coreeval.runs.own_config import (
+    iter_config_remarks,
+    load_config_file,
+    load_own_config,
+    locate_recorded,
+)
 from coreeval.tasks import hash_task, load_task
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.terminal import brief
@@ -113,7 +118,8 @@ def apply_added_targets(config: Config, manifest: Manifest) -> Config:
     models, said = config.models, manifest.evaluation
     known = {target.model for target in models.targets}
     listed = map(TargetConfig.model_validate, said.added if said else ())
-    added = (target.resolve(manifest.source.locate, str) for target in listed)
+    locate = locate_recorded(manifest.source)
+    added = (target.resolve(locate, str) for target in listed)
     targets = (*models.targets, *(target for target in added if target.model not in known))
     changed = config.model_copy(update={"models": models.model_copy(update={"targets": targets})})
     return share_prices(changed)

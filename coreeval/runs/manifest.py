@@ -5,7 +5,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -114,13 +114,18 @@ class ConfigSource(Value):
         """Return whether the file is where it is expected; False if it was given in memory."""
         return _is_file(self.file)
 
-    def locate(self, path: str) -> str:
+    def locate(self, path: str, named: Callable[[], Set[str]] | None = None) -> str:
         """Return the present path of a file that the config names.
 
         In a project that was moved or copied, this is the path in the new folder, unless only the
-        old folder has the file.
+        old folder has the file. A file outside of it, such as `../shared/names.txt`, is looked for
+        at the same place relative to the new folder, unless the present config names the old place.
+
+        Args:
+            path: The path in the run's own config, or in the present one.
+            named: Returns the paths in the present config. None: `path` is one of them.
         """
-        if not self.found:
+        if not self.found or not Path(path).is_absolute():
             return path
         old, new = self.recorded.parent, self.file.parent
         for folder in sorted((old, new), key=lambda each: len(each.parts), reverse=True):
@@ -128,7 +133,16 @@ class ConfigSource(Value):
                 name = Path(path).relative_to(folder)
                 left = os.access(old / name, os.F_OK) and not os.access(new / name, os.F_OK)
                 return str((old if left else new) / name)
-        return path
+        stays = os.access(path, os.F_OK)
+        moved, back = _move_path(path, old, new), _move_path(path, new, old)
+        if os.access(moved, os.F_OK) and not (stays and (named is None or path in named())):
+            return moved
+        return path if stays or not os.access(back, os.F_OK) else back
+
+
+def _move_path(path: str, old: Path, new: Path) -> str:
+    """Return the path that is at the same place relative to a new folder as to the old one."""
+    return os.path.normpath(new / os.path.relpath(path, old))
 
 
 class Fingerprints(Value):

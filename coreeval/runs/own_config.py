@@ -1,10 +1,12 @@
 """The config of an existing run, with the files of the project in which the run is now."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache, partial
 
 from coreeval.config import ROLES, Config, ModelsConfig, load_config
 from coreeval.config.load import relocate_config
-from coreeval.errors import RunStateError
+from coreeval.errors import CoreEvalError, RunStateError
 from coreeval.runs.manifest import ConfigSource, Manifest, read_manifest
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import RunFiles
@@ -23,7 +25,9 @@ def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str
     Raises:
         ConfigError: the config cannot be read.
     """
-    return relocate_config(load_config(files.config, overrides), manifest.source.locate, str)
+    return relocate_config(
+        load_config(files.config, overrides), locate_recorded(manifest.source), str
+    )
 
 
 def read_own_config(files: RunFiles) -> Config:
@@ -51,6 +55,24 @@ def load_config_file(source: ConfigSource, frozen: Config) -> Config:
     """
     now = load_config(source.file, source.overrides)
     return relocate_config(now, source.locate, use_names_of(frozen.models, source))
+
+
+def locate_recorded(source: ConfigSource) -> Callable[[str], str]:
+    """Return a function that returns the present path of a file in a run's own config."""
+    return partial(source.locate, named=cache(lambda: _list_named(source)))
+
+
+def _list_named(source: ConfigSource) -> set[str]:
+    """Return the absolute paths that the current config file names; none if it cannot be read."""
+    found = set[str]()
+
+    def note(path: str) -> str:
+        found.add(path)
+        return path
+
+    with suppress(CoreEvalError):
+        relocate_config(load_config(source.file, source.overrides), note)
+    return found
 
 
 def use_names_of(models: ModelsConfig, source: ConfigSource) -> Callable[[str], str]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,15 @@ def project(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "names.txt").write_text("Nobody Nowhere\n")
     (folder / "news").mkdir()
-    made = make_run(folder, dataset={"licence": LICENCE}, knowledge=NEWS)
+    fill(folder, NEWS)
+    return folder
+
+
+def fill(folder: Path, news: Mapping[str, object]) -> None:
+    made = make_run(folder, dataset={"licence": LICENCE}, knowledge=news)
     inside = folder / ".coreeval" / "runs" / "weekly" / "20261120T030000Z"
     inside.parent.mkdir(parents=True)
     shutil.move(made.files.root, inside)
-    return folder
 
 
 def run_of(folder: Path) -> RunFiles:
@@ -204,6 +209,51 @@ def test_a_model_that_is_a_file_keeps_its_name_and_is_opened_in_the_present_fold
         open_replay(targets[0])
     assert caught.value.where and caught.value.where.startswith(str(new))
     assert not any("models" in each for each in list_changes(plan.manifest, plan.setup))
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+@pytest.mark.parametrize("name", ["p", "q"])
+def test_files_beside_a_project_are_moved_with_it(tmp_path: Path, how: str, name: str) -> None:
+    old = tmp_path / "team" / "p"
+    for folder in (old, old.with_name("shared"), old.with_name("news")):
+        folder.mkdir(parents=True)
+    (old / "../shared/names.txt").write_text("Nobody Nowhere\n")
+    fill(old, NEWS | {"path": "../news", "takedown": "../shared/names.txt"})
+    tree = place(old.parent, how)
+    new = (tree / "p").rename(tree / name)
+    with (tree / "shared" / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    change(new, run={"budget_usd": 0.2}, dataset={"licence": CLOSED})
+    _, manifest, setup = open_run(run_of(new).root, None)
+    knowledge = setup.config.knowledge
+    assert knowledge.takedown == str(tree / "shared" / "names.txt")
+    assert knowledge.path == str(tree / "news")
+    assert setup.config.run.budget_usd == 0.2 and len(setup.rules.takedown) == 2
+    assert list_changes(manifest, setup) == ["the benchmark " + setup.config.dataset.path]
+
+
+def test_a_file_beside_the_old_folder_that_the_config_names_stays(tmp_path: Path) -> None:
+    old, news = tmp_path / "team" / "p", tmp_path / "team" / "news"
+    for folder in (old, news):
+        folder.mkdir(parents=True)
+    fill(old, {"window": {"start": "2026-11-01"}, "path": str(news)})
+    new = place(old.parent, "copied") / "p"
+    manifest = read_manifest(run_of(new).manifest)
+    assert manifest.source.file == new / "weekly.yaml"
+    assert load_own_config(run_of(new), manifest).knowledge.path == str(news)
+
+
+def test_files_that_were_left_beside_the_old_folder_are_used_there(tmp_path: Path) -> None:
+    old, shared = tmp_path / "a" / "p", tmp_path / "a" / "shared" / "news"
+    old.mkdir(parents=True)
+    shared.mkdir(parents=True)
+    fill(old, {"window": {"start": "2026-11-01"}, "path": "../shared/news"})
+    (tmp_path / "b").mkdir()
+    new = old.rename(tmp_path / "b" / "p")
+    change(new, run={"budget_usd": 0.2})
+    _, manifest, setup = open_run(run_of(new).root, None)
+    assert setup.config.knowledge.path == str(shared)
+    assert list_changes(manifest, setup) == ["the benchmark " + setup.config.dataset.path]
 
 
 LONG = "/tmp/" + "a" * 300
