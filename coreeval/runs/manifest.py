@@ -79,6 +79,8 @@ def _is_file(path: Path) -> bool:
 
 _MOST_CONFIGS = 100
 """The most files that are read in the search for a config that was renamed (own choice)."""
+_MOST_CONFIG_BYTES = 64 << 10
+"""The most bytes of a file that is read in this search (own choice): larger ones take seconds."""
 
 
 class ConfigSource(Value):
@@ -372,7 +374,9 @@ def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
 
 def _find_renamed(folder: Path, manifest: Manifest) -> Path | None:
     """Return the only config file for a run's benchmark in a folder; None if there are several."""
-    files = islice(sorted(folder.glob("*.y*ml")), _MOST_CONFIGS)
+    there = (file for file in sorted(folder.glob("*.y*ml")) if _is_file(file))
+    small = (file for file in there if file.stat().st_size <= _MOST_CONFIG_BYTES)
+    files = islice(small, _MOST_CONFIGS)
     found = [file for file in files if _is_config_of(file, manifest, unreadable=False)]
     return found[0] if len(found) == 1 else None
 
