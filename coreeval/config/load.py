@@ -1,5 +1,6 @@
 """Loads a config from YAML: overrides, paths, and errors with the user's own keys."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -292,8 +293,14 @@ def parse_target(text: str, *, base: Path) -> TargetConfig:
     return target.resolve(lambda path: _resolve_path(base, path))
 
 
-def relocate_config(config: Config, at: Callable[[str], str]) -> Config:
-    """Return a config with each of its paths replaced by what `at` returns for it."""
+def relocate_config(
+    config: Config, at: Callable[[str], str], rename: Callable[[str], str] | None = None
+) -> Config:
+    """Return a config with each of its paths replaced by what `at` returns for it.
+
+    `rename` returns the name to use for a model that is a file, under which its answers are stored;
+    without it, the name is the path.
+    """
     dataset, changes = config.dataset, dict[str, object]()
     if dataset.format != "hf":
         changes["dataset"] = dataset.model_copy(update={"path": at(dataset.path)})
@@ -308,7 +315,7 @@ def relocate_config(config: Config, at: Callable[[str], str]) -> Config:
     texts = {"files": tuple(map(at, articles.files)), "ccnews": tuple(map(at, articles.ccnews))}
     files["articles"] = articles.model_copy(update=texts)
     changes["knowledge"] = news.model_copy(update=files)
-    changes["models"] = _resolve_models(config.models, at)
+    changes["models"] = _resolve_models(config.models, at, rename)
     changes["run"] = config.run.resolve(at)
     if config.detect.asks_series:
         changes["detect"] = config.detect.resolve(at)
@@ -352,18 +359,20 @@ def _resolve_items(config: ItemConfig, base: Path) -> ItemConfig:
     return config.model_copy(update=changes)
 
 
-def _resolve_models(models: ModelsConfig, at: Callable[[str], str]) -> ModelsConfig:
+def _resolve_models(
+    models: ModelsConfig, at: Callable[[str], str], rename: Callable[[str], str] | None
+) -> ModelsConfig:
     """Make the paths of `replay:FILE` and of `ca_file` absolute."""
     changes: dict[str, object] = {
-        role: own.resolve(at) for role in ROLES if (own := getattr(models, role))
+        role: own.resolve(at, rename) for role in ROLES if (own := getattr(models, role))
     }
-    changes["default"] = models.default.resolve(at)
-    changes["targets"] = tuple(target.resolve(at) for target in models.targets)
+    changes["default"] = models.default.resolve(at, rename)
+    changes["targets"] = tuple(target.resolve(at, rename) for target in models.targets)
     return models.model_copy(update=changes)
 
 
 def _resolve_path(base: Path, path: str) -> str:
-    return str((base / expand_home(path)).resolve())
+    return os.path.realpath(base / expand_home(path))
 
 
 def _apply_override(raw: dict[str, Any], override: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Final, Literal, Self, get_args
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, model_validator
 
 from coreeval.config.base import Count, Section
 from coreeval.config.dates import DateText
@@ -198,11 +198,28 @@ class ModelConfig(Section):
     def _short_form(cls, value: object) -> object:
         return {"model": value} if isinstance(value, str) else value
 
-    def resolve(self, at: Callable[[str], str]) -> Self:
-        """Return it with absolute paths of `replay:FILE`, `hf:PATH` and `ca_file`."""
-        path = f"{self.provider}:{at(self.name)}" if self._is_path(at) else self.model
-        ca_file = at(self.ca_file) if self.ca_file else None
-        return self.model_copy(update={"model": path, "ca_file": ca_file})
+    _place: str = PrivateAttr(default="")
+
+    @property
+    def place(self) -> str:
+        """Return the present path of `replay:FILE` or `hf:PATH`."""
+        return self._place or self.name
+
+    def resolve(self, at: Callable[[str], str], rename: Callable[[str], str] | None = None) -> Self:
+        """Return it with absolute paths of `replay:FILE`, `hf:PATH` and `ca_file`.
+
+        Args:
+            at: Returns the path of a file.
+            rename: Returns the name to use for `replay:FILE` and `hf:PATH`. None: their path.
+        """
+        changes: dict[str, object] = {"ca_file": at(self.ca_file) if self.ca_file else None}
+        place = ""
+        if self._is_path(at):
+            place = at(self.name)
+            changes["model"] = f"{self.provider}:{rename(self.name) if rename else place}"
+        made = self.model_copy(update=changes)
+        made._place = place if place != made.name else ""
+        return made
 
     def _is_path(self, at: Callable[[str], str]) -> bool:
         """Return whether the name is a path; names of hub models look like paths, too."""

@@ -11,6 +11,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -151,6 +153,22 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
         YamlError: it is not YAML, has a key twice or an impossible value (such as the date
             2025-13-01), or is beyond the limits of this module.
     """
+    found = _parse_once(text)
+    if isinstance(found, YamlError):
+        raise found.with_traceback(None)
+    return deepcopy(found)  # since callers may change it
+
+
+@lru_cache(maxsize=4)
+def _parse_once(text: str) -> object:
+    """Return the values, or the error; a large text takes seconds and is read for each run."""
+    try:
+        return _parse(text)
+    except YamlError as error:
+        return error
+
+
+def _parse(text: str) -> object:
     try:
         return yaml.load(text, Loader=_BoundedLoader)
     except YamlError:

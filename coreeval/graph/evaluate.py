@@ -12,6 +12,7 @@ from coreeval.graph.run_origin import apply_added_targets
 from coreeval.graph.setup import Setup, check_targets
 from coreeval.graph.state import ASKING_NODES
 from coreeval.runs.manifest import Evaluation, Manifest
+from coreeval.runs.own_config import use_names_of
 from coreeval.tools.env_file import hold_env_file
 from coreeval.tools.plugins import allow_target, permit_plugins
 from coreeval.tools.stores.run_store import RunStore
@@ -88,6 +89,8 @@ def prepare_evaluation(
     for target in given:  # before the run's config is opened, which may name it as well
         allow_target(target.model)
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
+    locate, rename = manifest.source.locate, use_names_of(setup.config.models, manifest.source)
+    given = [target.resolve(locate, rename) for target in given]
     known = {target.model: target for target in setup.config.models.targets}
     before = manifest.evaluation or Evaluation(asked=tuple(known))
     waiting = before.asked if manifest.status == "waiting" and given else ()
@@ -115,7 +118,8 @@ def prepare_evaluation(
 
 def _refuse_other(target: TargetConfig, known: TargetConfig) -> None:
     """Raise an error if a target's settings differ from those of the run's target of that name."""
-    if target not in (known, TargetConfig(model=known.model)):
+    alike = (known, TargetConfig(model=known.model))
+    if target.model_dump() not in [each.model_dump() for each in alike]:
         raise ConfigError(
             f"the run already has a target {target.model!r} with different settings",
             where="--target",

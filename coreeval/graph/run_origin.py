@@ -19,7 +19,12 @@ from coreeval.releases.carry_over import CarryOver, CarryOverTerms
 from coreeval.releases.release import Release
 from coreeval.releases.sources import Horizon, find_new_cutoffs, find_parent
 from coreeval.runs.manifest import FollowedRelease, Manifest
-from coreeval.runs.own_config import iter_config_remarks, load_config_file, load_own_config
+from coreeval.runs.own_config import (
+    iter_config_remarks,
+    load_config_file,
+    load_own_config,
+    locate_recorded,
+)
 from coreeval.tasks import hash_task, load_task
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.terminal import brief
@@ -78,7 +83,7 @@ def load_run_config(
     remarks = tuple(iter_config_remarks(source))
     if keep or not source.exists:  # a config in memory or a cassette has none
         return frozen, remarks
-    now = load_config_file(source)
+    now = load_config_file(source, frozen)
     if _describes_same_benchmark(frozen, now):
         return apply_free_keys(frozen, now), remarks
     remark = "now describes another benchmark, so the run keeps its own budget, licence and pace"
@@ -112,7 +117,9 @@ def apply_added_targets(config: Config, manifest: Manifest) -> Config:
     """Return a run's config with the targets that were added after the run."""
     models, said = config.models, manifest.evaluation
     known = {target.model for target in models.targets}
-    added = (TargetConfig.model_validate(target) for target in (said.added if said else ()))
+    listed = map(TargetConfig.model_validate, said.added if said else ())
+    locate = locate_recorded(manifest.source)
+    added = (target.resolve(locate, str) for target in listed)
     targets = (*models.targets, *(target for target in added if target.model not in known))
     changed = config.model_copy(update={"models": models.model_copy(update={"targets": targets})})
     return share_prices(changed)
@@ -150,7 +157,7 @@ def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
     source = manifest.source
     if not source.exists or hash_file(source.file) == source.sha256:
         return []
-    now = load_config_file(source)
+    now = load_config_file(source, frozen)
     free = {name: getattr(frozen.run, name) for name in FREE_KEYS}
     dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
     run = now.run.model_copy(update=free)

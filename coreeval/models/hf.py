@@ -144,7 +144,7 @@ def _find_place(config: ModelConfig) -> _Place:
     options = _read_options(config)
     for package in ("torch", "transformers"):
         check_extra(EXTRA, package, "a local model", where=config.model)
-    weights = find_weights(config.model, hub=options.hub)
+    weights = find_weights(f"{config.provider}:{config.place}", hub=options.hub)
     return _Place(weights, choose_device(options.device, where=f"extra.device of {config.model}"))
 
 

@@ -86,7 +86,7 @@ def open_replay(config: ModelConfig) -> Model:
     Raises:
         ConfigError: the file does not exist, or one of its lines is not a recorded answer.
     """
-    path = Path(config.name)
+    path = Path(config.place)
     try:
         raw = read_bytes(path, most_bytes=MOST_DATA_BYTES)
     except OSError as error:

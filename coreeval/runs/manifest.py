@@ -5,7 +5,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -59,6 +59,19 @@ ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 """The config's `models`, with the keys set there."""
 
 
+def _check_path(said: str) -> str:
+    path = os.fsencode(said)
+    if b"\0" in path or len(path) > _MOST_PATH_BYTES or max(map(len, path.split(b"/"))) > 255:
+        raise ValueError("no file can have this path")
+    return said
+
+
+_MOST_PATH_BYTES = 4095
+"""The longest path on Linux; each of its parts has at most 255 bytes."""
+LocalPath = Annotated[str, AfterValidator(_check_path)]
+"""A path on this or another machine; any other text would be an error wherever it is looked up."""
+
+
 def _is_file(path: Path) -> bool:
     """Return whether a file exists; False if its folder may not be read."""
     return os.access(path, os.F_OK) and path.is_file()
@@ -66,17 +79,19 @@ def _is_file(path: Path) -> bool:
 
 _MOST_CONFIGS = 100
 """The most files that are read in the search for a config that was renamed (own choice)."""
+_MOST_CONFIG_BYTES = 64 << 10
+"""The most bytes of a file that is read in this search (own choice): larger ones take seconds."""
 
 
 class ConfigSource(Value):
     """The config from which the run was started."""
 
-    path: str
+    path: LocalPath
     """The path of its file; empty if it was given in memory, or if the run replays a cassette."""
     sha256: str
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
-    found: str = ""
+    found: LocalPath = ""
     """The present path of the file if the run's project was moved or copied, otherwise empty. It is
     found again if the workspace is in another place than recorded."""
 
@@ -101,13 +116,18 @@ class ConfigSource(Value):
         """Return whether the file is where it is expected; False if it was given in memory."""
         return _is_file(self.file)
 
-    def locate(self, path: str) -> str:
+    def locate(self, path: str, named: Callable[[], Set[str]] | None = None) -> str:
         """Return the present path of a file that the config names.
 
         In a project that was moved or copied, this is the path in the new folder, unless only the
-        old folder has the file.
+        old folder has the file. A file outside of it, such as `../shared/names.txt`, is looked for
+        at the same place relative to the new folder, unless the present config names the old place.
+
+        Args:
+            path: The path in the run's own config, or in the present one.
+            named: Returns the paths in the present config. None: `path` is one of them.
         """
-        if not self.found:
+        if not self.found or not Path(path).is_absolute():
             return path
         old, new = self.recorded.parent, self.file.parent
         for folder in sorted((old, new), key=lambda each: len(each.parts), reverse=True):
@@ -115,7 +135,16 @@ class ConfigSource(Value):
                 name = Path(path).relative_to(folder)
                 left = os.access(old / name, os.F_OK) and not os.access(new / name, os.F_OK)
                 return str((old if left else new) / name)
-        return path
+        stays = os.access(path, os.F_OK)
+        moved, back = _move_path(path, old, new), _move_path(path, new, old)
+        if os.access(moved, os.F_OK) and not (stays and (named is None or path in named())):
+            return moved
+        return path if stays or not os.access(back, os.F_OK) else back
+
+
+def _move_path(path: str, old: Path, new: Path) -> str:
+    """Return the path that is at the same place relative to a new folder as to the old one."""
+    return os.path.normpath(new / os.path.relpath(path, old))
 
 
 class Fingerprints(Value):
@@ -239,7 +268,7 @@ class Manifest(Value):
     """The second pass; None if the config wants no control arm."""
     fingerprints: Fingerprints
     source: ConfigSource
-    workspace: str
+    workspace: LocalPath
     """Folder of the call store that the run shares."""
     limit: int | None = None
     subset: Subset | None = None
@@ -345,7 +374,9 @@ def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
 
 def _find_renamed(folder: Path, manifest: Manifest) -> Path | None:
     """Return the only config file for a run's benchmark in a folder; None if there are several."""
-    files = islice(sorted(folder.glob("*.y*ml")), _MOST_CONFIGS)
+    there = (file for file in sorted(folder.glob("*.y*ml")) if _is_file(file))
+    small = (file for file in there if file.stat().st_size <= _MOST_CONFIG_BYTES)
+    files = islice(small, _MOST_CONFIGS)
     found = [file for file in files if _is_config_of(file, manifest, unreadable=False)]
     return found[0] if len(found) == 1 else None
 

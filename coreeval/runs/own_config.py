@@ -1,10 +1,12 @@
 """The config of an existing run, with the files of the project in which the run is now."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache, partial
 
-from coreeval.config import Config, load_config
+from coreeval.config import ROLES, Config, ModelsConfig, load_config
 from coreeval.config.load import relocate_config
-from coreeval.errors import RunStateError
+from coreeval.errors import CoreEvalError, RunStateError
 from coreeval.runs.manifest import ConfigSource, Manifest, read_manifest
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import RunFiles
@@ -12,6 +14,8 @@ from coreeval.tools.workspace import RunFiles
 
 def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str] = ()) -> Config:
     """Return a run's own config; after a move or copy of its project, with paths to the new files.
+
+    Models keep their names, under which their answers are stored.
 
     Args:
         files: The run's files.
@@ -21,7 +25,9 @@ def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str
     Raises:
         ConfigError: the config cannot be read.
     """
-    return relocate_config(load_config(files.config, overrides), manifest.source.locate)
+    return relocate_config(
+        load_config(files.config, overrides), locate_recorded(manifest.source), str
+    )
 
 
 def read_own_config(files: RunFiles) -> Config:
@@ -37,13 +43,43 @@ def read_own_config(files: RunFiles) -> Config:
     return load_own_config(files, manifest)
 
 
-def load_config_file(source: ConfigSource) -> Config:
+def load_config_file(source: ConfigSource, frozen: Config) -> Config:
     """Return the current config file of a run, which must exist, with the run's overrides.
+
+    Args:
+        source: The config file.
+        frozen: The run's own config, whose names of models are used for the same files.
 
     Raises:
         ConfigError: the config cannot be read.
     """
-    return relocate_config(load_config(source.file, source.overrides), source.locate)
+    now = load_config(source.file, source.overrides)
+    return relocate_config(now, source.locate, use_names_of(frozen.models, source))
+
+
+def locate_recorded(source: ConfigSource) -> Callable[[str], str]:
+    """Return a function that returns the present path of a file in a run's own config."""
+    return partial(source.locate, named=cache(lambda: _list_named(source)))
+
+
+def _list_named(source: ConfigSource) -> set[str]:
+    """Return the absolute paths that the current config file names; none if it cannot be read."""
+    found = set[str]()
+
+    def note(path: str) -> str:
+        found.add(path)
+        return path
+
+    with suppress(CoreEvalError):
+        relocate_config(load_config(source.file, source.overrides), note)
+    return found
+
+
+def use_names_of(models: ModelsConfig, source: ConfigSource) -> Callable[[str], str]:
+    """Return a function that returns the name of the model in a file, for models of a run."""
+    known = (*map(models.for_role, ROLES), *models.targets)
+    names = {each.place: each.name for each in known if each.is_on_this_machine}
+    return lambda path: names.get(source.locate(path), source.locate(path))
 
 
 def iter_config_remarks(source: ConfigSource) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from coreeval.agents.safety import load_takedown
 from coreeval.config import load_config
@@ -123,3 +124,21 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     file.write_bytes(b"one\n" + b"x" * 101)
     with open_file(file) as opened, pytest.raises(OSError, match="line 2 is longer"):
         list(iter_raw_lines(opened))
+
+
+@pytest.mark.parametrize("text", ["name: read once\nlisted: [1]\n", "read: once\nread: twice\n"])
+def test_a_text_that_is_read_again_is_not_parsed_again(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    def read() -> object:
+        try:
+            return parse_yaml(text)
+        except YamlError as error:
+            return str(error)
+
+    first = read()
+    monkeypatch.setattr(yaml, "load", None)
+    assert read() == first
+    if isinstance(first, dict):
+        first["listed"].append(2)
+        assert read() == {"name": "read once", "listed": [1]}

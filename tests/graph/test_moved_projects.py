@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ import yaml
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.config import load_config
+from coreeval.errors import ConfigError
+from coreeval.graph.evaluate import prepare_evaluation
 from coreeval.graph.run import lock_opened_run, open_run
 from coreeval.graph.run_origin import list_changes
+from coreeval.models.replay import open_replay
 from coreeval.releases.create import make_release
 from coreeval.releases.takedown.calls import TextMatches
 from coreeval.releases.takedown.erasure import Erasure
-from coreeval.runs.manifest import read_manifest, write_manifest
+from coreeval.runs.manifest import Evaluation, read_manifest, write_manifest
 from coreeval.runs.own_config import iter_config_remarks, load_own_config
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
@@ -34,11 +38,15 @@ def project(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "names.txt").write_text("Nobody Nowhere\n")
     (folder / "news").mkdir()
-    made = make_run(folder, dataset={"licence": LICENCE}, knowledge=NEWS)
+    fill(folder, NEWS)
+    return folder
+
+
+def fill(folder: Path, news: Mapping[str, object]) -> None:
+    made = make_run(folder, dataset={"licence": LICENCE}, knowledge=news)
     inside = folder / ".coreeval" / "runs" / "weekly" / "20261120T030000Z"
     inside.parent.mkdir(parents=True)
     shutil.move(made.files.root, inside)
-    return folder
 
 
 def run_of(folder: Path) -> RunFiles:
@@ -175,7 +183,114 @@ def test_a_takedown_reports_news_that_are_missing(project: Path) -> None:
     assert left.action == "reported" and "missing" in left.to_do
 
 
-def take_down(folder: Path) -> list[TextMatches]:
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+def test_a_model_that_is_a_file_keeps_its_name_and_is_opened_in_the_present_folder(
+    project: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("said.jsonl", "more.jsonl"):
+        (project / name).write_text("")
+    change(project, models={"targets": ["replay:said.jsonl"]})
+    config = load_config(project / "weekly.yaml")
+    run_of(project).config.write_text(yaml.safe_dump(config.model_dump(mode="json")))
+    added = Evaluation(added=({"model": f"replay:{project}/more.jsonl"},))
+    manifest = read_manifest(run_of(project).manifest)
+    write_manifest(run_of(project).manifest, manifest.model_copy(update={"evaluation": added}))
+    new = place(project, how)
+    monkeypatch.chdir(new)
+    change(new, run={"budget_usd": 3})  # which changes no result
+    with (new / "said.jsonl").open("a") as file:
+        file.write("{}\n")
+    plan = prepare_evaluation(run_of(new).root, ["replay:said.jsonl", "replay:more.jsonl"], None)
+    targets = plan.setup.config.models.targets
+    assert plan.asked_targets == list(targets)
+    assert [each.name for each in targets] == [f"{project}/said.jsonl", f"{project}/more.jsonl"]
+    assert [each.place for each in targets] == [f"{new}/said.jsonl", f"{new}/more.jsonl"]
+    with pytest.raises(ConfigError, match="not a recorded answer") as caught:
+        open_replay(targets[0])
+    assert caught.value.where and caught.value.where.startswith(str(new))
+    assert not any("models" in each for each in list_changes(plan.manifest, plan.setup))
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+@pytest.mark.parametrize("name", ["p", "q"])
+def test_files_beside_a_project_are_moved_with_it(tmp_path: Path, how: str, name: str) -> None:
+    old = tmp_path / "team" / "p"
+    for folder in (old, old.with_name("shared"), old.with_name("news")):
+        folder.mkdir(parents=True)
+    (old / "../shared/names.txt").write_text("Nobody Nowhere\n")
+    fill(old, NEWS | {"path": "../news", "takedown": "../shared/names.txt"})
+    tree = place(old.parent, how)
+    new = (tree / "p").rename(tree / name)
+    with (tree / "shared" / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    change(new, run={"budget_usd": 0.2}, dataset={"licence": CLOSED})
+    _, manifest, setup = open_run(run_of(new).root, None)
+    knowledge = setup.config.knowledge
+    assert knowledge.takedown == str(tree / "shared" / "names.txt")
+    assert knowledge.path == str(tree / "news")
+    assert setup.config.run.budget_usd == 0.2 and len(setup.rules.takedown) == 2
+    assert list_changes(manifest, setup) == ["the benchmark " + setup.config.dataset.path]
+
+
+def test_a_file_beside_the_old_folder_that_the_config_names_stays(tmp_path: Path) -> None:
+    old, news = tmp_path / "team" / "p", tmp_path / "team" / "news"
+    for folder in (old, news):
+        folder.mkdir(parents=True)
+    fill(old, {"window": {"start": "2026-11-01"}, "path": str(news)})
+    new = place(old.parent, "copied") / "p"
+    manifest = read_manifest(run_of(new).manifest)
+    assert manifest.source.file == new / "weekly.yaml"
+    assert load_own_config(run_of(new), manifest).knowledge.path == str(news)
+
+
+def test_files_that_were_left_beside_the_old_folder_are_used_there(tmp_path: Path) -> None:
+    old, shared = tmp_path / "a" / "p", tmp_path / "a" / "shared" / "news"
+    old.mkdir(parents=True)
+    shared.mkdir(parents=True)
+    fill(old, {"window": {"start": "2026-11-01"}, "path": "../shared/news"})
+    (tmp_path / "b").mkdir()
+    new = old.rename(tmp_path / "b" / "p")
+    change(new, run={"budget_usd": 0.2})
+    _, manifest, setup = open_run(run_of(new).root, None)
+    assert setup.config.knowledge.path == str(shared)
+    assert list_changes(manifest, setup) == ["the benchmark " + setup.config.dataset.path]
+
+
+LONG = "/tmp/" + "a" * 300
+
+
+@pytest.mark.parametrize(
+    ("file", "keys", "path"),
+    [
+        ("manifest.json", ("source", "path"), "/tmp/x\0y/weekly.yaml"),
+        ("manifest.json", ("source", "path"), "/tmp/\ud800.yaml"),
+        ("manifest.json", ("workspace",), LONG),
+        ("manifest.json", ("workspace",), "/a" * 4000),
+        ("config.yaml", ("knowledge", "path"), LONG),
+        ("config.yaml", ("dataset", "path"), LONG),
+        ("config.yaml", ("dataset", "path"), "loop"),
+    ],
+)
+def test_an_odd_path_in_a_received_run_ends_no_takedown(
+    project: Path, file: str, keys: tuple[str, ...], path: str
+) -> None:
+    received = run_of(place(project, "copied"))
+    (received.root / "loop").symlink_to("loop")
+    said = values = yaml.safe_load((received.root / file).read_text())
+    for key in keys[:-1]:
+        values = values[key]
+    values[keys[-1]] = path
+    write = json.dumps if file == "manifest.json" else yaml.safe_dump
+    (received.root / file).write_text(write(said))
+    sync_folder(project / "news", DEMO / "news", around=Around(finish=compact))
+    found = take_down(project, received.root)
+    assert [each.path for each in found if each.kind == "news"] == [project / "news"]
+    if file == "manifest.json":
+        (damaged,) = [each for each in found if "the manifest is damaged" in each.to_do]
+        assert damaged.path == received.manifest
+
+
+def take_down(folder: Path, *given: Path) -> list[TextMatches]:
     workspace = Workspace(folder / ".coreeval")
     finder = NameFinder(["Taco Bell"])
-    return Erasure(workspace, (), finder, workspace.takedown, lambda _: None).erase_all()
+    return Erasure(workspace, given, finder, workspace.takedown, lambda _: None).erase_all()

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
@@ -433,18 +434,19 @@ class _Search:
 
     def _benchmarks(self) -> Iterator[Path]:
         """Yield the user's own files that the runs were made from, without duplicates."""
-        named = {Path(config.dataset.path).resolve() for config in self._configs()}
-        yield from sorted(path for path in named if path.exists())
+        named = {Path(os.path.realpath(config.dataset.path)) for config in self._configs}
+        yield from sorted(path for path in named if os.access(path, os.F_OK))
 
     def _article_files(self) -> Iterator[Path]:
         """Yield the user's own files of articles that the runs' configs name."""
-        sources = [config.knowledge.articles for config in self._configs()]
-        named = {Path(path).resolve() for each in sources for path in (*each.files, *each.ccnews)}
-        yield from sorted(path for path in named if path.exists())
+        sources = [config.knowledge.articles for config in self._configs]
+        listed = (path for each in sources for path in (*each.files, *each.ccnews))
+        named = {Path(os.path.realpath(path)) for path in listed}
+        yield from sorted(path for path in named if os.access(path, os.F_OK))
 
     def _missing_stores(self) -> Iterator[TextMatches]:
         """Yield a report on each place of news that a run's config names and that is missing."""
-        named = {each.knowledge.path for each in self._configs() if each.knowledge.path}
+        named = {each.knowledge.path for each in self._configs if each.knowledge.path}
         for path in sorted(Path(each) for each in named if not os.access(each, os.F_OK)):
             yield TextMatches(
                 kind=UNREADABLE_FILE, path=path, count=1, action="reported", to_do=_MISSING_NOTE
@@ -452,13 +454,17 @@ class _Search:
 
     def _stores(self) -> Iterator[Path]:
         """Yield the news stores that the runs' configs name."""
-        named = {Path(each.knowledge.path) for each in self._configs() if each.knowledge.path}
-        yield from sorted(path.resolve() for path in named if (path / DATABASE).exists())
+        named = {Path(each.knowledge.path) for each in self._configs if each.knowledge.path}
+        yield from sorted(path.resolve() for path in named if os.access(path / DATABASE, os.F_OK))
 
-    def _configs(self) -> Iterator[Config]:
+    @cached_property
+    def _configs(self) -> list[Config]:
+        """The configs of the runs, with the present places of their files."""
+        found = []
         for files in self.places.runs:
             with suppress(CoreEvalError):  # unreadable ones are among the fixed files
-                yield read_own_config(files)
+                found.append(read_own_config(files))
+        return found
 
 
 def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
