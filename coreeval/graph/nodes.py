@@ -21,7 +21,7 @@ from coreeval.errors import ModelCallError
 from coreeval.graph.node_context import HasMaterial, NodeContext, RetrievalRequest, log_detail
 from coreeval.graph.state import Json, SampleState, SampleUpdate
 from coreeval.models.running_steps import gather_both
-from coreeval.models.sample_cost import share_cost
+from coreeval.models.sample_cost import has_spent_half, share_cost
 from coreeval.schema import (
     Defect,
     EntityQuery,
@@ -304,7 +304,7 @@ class SampleNodes:
         attempt = state["attempt"]
         plainer = (
             reflect.find_ease_defects(item, label, state.get("certainty", "high"))
-            if attempt == 1 < self._context.max_attempts
+            if attempt == 1 < self._context.max_attempts and not has_spent_half()
             else []
         )
         said = [

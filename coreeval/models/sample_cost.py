@@ -35,6 +35,11 @@ class SampleCost:
         """Return whether the calls have cost more than the limit."""
         return self.spent_usd > self._limit
 
+    @property
+    def is_half_spent(self) -> bool:
+        """Return whether the calls have cost more than half of the limit."""
+        return 2 * self.spent_usd > self._limit
+
     def build_error(self) -> SampleBudgetSpent:
         """Return the error of a sample that may make no further call."""
         return SampleBudgetSpent(
@@ -92,6 +97,12 @@ def add_sample_cost(usd: float) -> None:
         cost.spent_usd += share
     if step is not None:
         step.append(share)
+
+
+def has_spent_half() -> bool:
+    """Return whether the current sample has cost more than half of its limit."""
+    cost = _COST.get()
+    return cost is not None and cost.is_half_spent
 
 
 def find_overspent() -> SampleCost | None:

@@ -74,10 +74,11 @@ def test_without_a_semantic_arm_nobody_is_said_to_have_reworded(
     assert "the run did not call the rewriter" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize(("attempts", "spent"), [(1, False), (2, False), (2, True)])
 def test_a_text_that_is_easier_is_returned_only_if_an_attempt_is_left(
-    lab: Lab, attempts: int
+    lab: Lab, attempts: int, *, spent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("coreeval.graph.nodes.has_spent_half", lambda: spent)
     certain = lab.answers
 
     async def answer(request: Request) -> str | Reply:
@@ -99,6 +100,6 @@ def test_a_text_that_is_easier_is_returned_only_if_an_attempt_is_left(
         for verdict in step.verdicts
         if verdict.name == "difficulty" and not verdict.passed
     ]
-    assert bool(plainer) == (attempts > 1)
+    assert bool(plainer) == (attempts > 1 and not spent)
     assert not [each for each in results.values() if "ease" in each.reason]
     assert "accepted" in {each.outcome for each in results.values()}

@@ -18,6 +18,7 @@ from coreeval.models.sample_cost import (
     add_sample_cost,
     count_step_cost,
     find_overspent,
+    has_spent_half,
     limit_sample_cost,
     share_cost,
 )
@@ -179,3 +180,15 @@ def test_a_limit_needs_prices(config: dict[str, Any], tmp_path: Path) -> None:
     assert caught.value.where == "run.max_usd_per_sample"
     config["run"]["allow_unpriced"] = True
     check_money(Config.model_validate(config), models)
+
+
+def test_half_of_the_limit_is_for_the_first_attempt() -> None:
+    assert not has_spent_half(), "no sample is being worked on"
+    with limit_sample_cost(1.0):
+        add_sample_cost(0.5)
+        assert not has_spent_half()
+        add_sample_cost(0.1)
+        assert has_spent_half() and find_overspent() is None
+    with limit_sample_cost(None):
+        add_sample_cost(LARGE)
+        assert not has_spent_half()
