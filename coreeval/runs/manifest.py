@@ -92,8 +92,8 @@ class ConfigSource(Value):
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
     found: LocalPath = ""
-    """The present path of the file if the run's project was moved or copied, otherwise empty. It is
-    found again if the workspace is in another place than recorded."""
+    """The path of the file if the run is in another workspace than at its start, otherwise empty.
+    It is found again if the workspace is in another place than recorded."""
 
     @model_serializer(mode="wrap")
     def _leave_out_found(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -358,7 +358,7 @@ def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
 
     A file there is the run's if it has the name of the run's benchmark: another project into whose
     workspace the run was moved may have a config file of the same name. If the file was renamed,
-    it is the only one there for this benchmark.
+    it is the only one there for this benchmark. If there is none, the file stays the former one.
     """
     source, place = manifest.source, workspace.resolve()
     if source.exists and place == Path(manifest.workspace).resolve():
@@ -369,6 +369,8 @@ def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
             found = _find_renamed(place.parent, manifest)
         elif here != source.recorded and _is_config_of(here, manifest, unreadable=True):
             found = here
+    if found is None and source.path and source.exists:
+        found = source.file
     return source.model_copy(update={"found": str(found or "")})
 
 

@@ -84,7 +84,13 @@ def use_names_of(models: ModelsConfig, source: ConfigSource) -> Callable[[str], 
 
 def iter_config_remarks(source: ConfigSource) -> Iterator[str]:
     """Yield what the user must know about the place of a run's config file."""
-    if source.found and source.file.parent == source.recorded.parent:
+    if source.found and source.file == source.recorded:
+        yield (
+            "this run is in another workspace than at its start, and its config is not beside that "
+            f"workspace: it still uses the config, the .env, the takedown list and the other files "
+            f"in {brief(source.file.parent)}"
+        )
+    elif source.found and source.file.parent == source.recorded.parent:
         yield f"the config file of this run was renamed: it is now {brief(source.file)}"
     elif source.found:
         yield (

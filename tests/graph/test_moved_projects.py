@@ -145,7 +145,19 @@ def test_the_files_of_another_project_are_not_used(project: Path, tmp_path: Path
     manifest = read_manifest(run_of(other).manifest)
     assert manifest.source.file == project / "weekly.yaml"
     assert load_own_config(run_of(other), manifest).knowledge.path == str(project / "news")
-    assert not list(iter_config_remarks(manifest.source))
+    (remark,) = iter_config_remarks(manifest.source)
+    assert "still uses the config" in remark and remark.endswith(str(project))
+
+
+def test_a_copy_whose_config_is_unclear_says_that_it_uses_the_old_one(project: Path) -> None:
+    new = place(project, "copied")
+    (new / "weekly.yaml").rename(new / "tweets.yaml")
+    shutil.copy(new / "tweets.yaml", new / "variant.yaml")
+    for _ in range(2):
+        files, manifest, setup = open_run(run_of(new).root, None)
+        assert manifest.source.file == project / "weekly.yaml"
+        assert len(setup.remarks) == 1 and "still uses the config" in setup.remarks[0]
+        write_manifest(files.manifest, manifest)  # as a resume does
 
 
 @pytest.mark.parametrize("how", ["stays", "copied", "renamed"])
