@@ -37,7 +37,7 @@ from coreeval.evaluation.numleak.parsing.quantities import (
 )
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import LARGEST_VALUE, Status
-from coreeval.evaluation.numleak.series.definition import Unit
+from coreeval.evaluation.numleak.series.definition import Unit, load_units
 from coreeval.evaluation.refusals import declines
 from coreeval.schema import AnswerKind
 
@@ -244,6 +244,9 @@ def _alone(quantity: AnswerNumber, text: str, starts: list[int]) -> bool:
     return len(rest) <= _LABEL_WORDS
 
 
+BESIDE_VALUE: Final = "a number without a unit beside one that may be the value"
+_POINTS: Final = re.compile(r"point|pp|bp", re.IGNORECASE)
+"""A form of a unit that only changes have."""
 _BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
 NO_NUMBER: Final = ("no number that is stated as the value", "no words")
 """Reasons for a missing value if no number in the answer could be the value."""
@@ -297,9 +300,42 @@ def read_value(
     cut = kind == "truncated" or is_cut_off(text)
     rivals = [one.value for one in found if one.rival and one.measure == "own"]
     chosen = _choose(candidates.told, rivals, least=SAID if declines(text) else TOLD if cut else 0)
+    if chosen is not None and chosen.rank < SAID and _is_beside_value(chosen, shown, found, unit):
+        return ReadValue(None, "unparsed", BESIDE_VALUE)
     if chosen is not None:
         return ReadValue(chosen.value, "parsed", RANKS[chosen.rank])
     return _explain_silence(text, found, candidates, cut=cut)
+
+
+def _is_beside_value(
+    chosen: ValueCandidate, text: str, found: Sequence[AnswerNumber], unit: Unit
+) -> bool:
+    """Return whether a number without a unit stands beside one that may be the value in its unit.
+
+    If the unit is unknown, that is a percentage; one that follows as a change may stand there.
+
+    Args:
+        chosen: The number that would be read.
+        text: The plain text without its dates.
+        found: Its numbers.
+        unit: The unit of the series.
+    """
+    unknown = not (unit.symbol or unit.forms)
+    numbers = find_numbers(text, load_units()["percent"]) if unknown else found
+    own = [one for one in numbers if one.measure == "own" and not one.aside]
+    if {chosen.value, round(100 * chosen.value, 6)} & {one.value for one in own}:
+        return False
+    return any(
+        not _POINTS.search(text[one.start : one.end])
+        and not (unknown and _follows_as_change(one, text))
+        for one in own
+    )
+
+
+def _follows_as_change(quantity: AnswerNumber, text: str) -> bool:
+    """Return whether a percentage follows a value as its change: `1,312.40, up 1.1%`."""
+    before = sentence_before(text, quantity.start)
+    return re.search(r"\d", before) is not None and says_change(before, text[quantity.end :])
 
 
 def _choose(
