@@ -121,7 +121,11 @@ def test_a_change_and_its_result_are_no_range(unit: str, text: str, value: float
         ("The rate dropped to 8.2%, with participation in March 2020 at 63.8.", None),
         ("It rose 0.9 percentage points, reaching 4.4 in March 2020.", 4.4),
         ("It rose 90 bps, reaching 4.4 in March 2020.", 4.4),
+        ("1,408.47 (+3.13%)", None),
+        ("In March 2020, it stood at 1,408.47, a gain of 3.13%.", None),
         ("The rate was 4.4 in March 2020 (3.5% in February).", 4.4),
+        ("February 2020: 3.5%\nMarch 2020: 4.4", 4.4),
+        ("4.4\n\nNote: the Fed's target is 2%.", 4.4),
     ],
 )
 def test_a_number_without_a_unit_beats_none_in_the_unit(text: str, value: float | None) -> None:
@@ -146,6 +150,11 @@ def test_beside_a_percentage_no_level_is_read_in_an_unknown_unit(
 ) -> None:
     unknown = Unit(name="units", points_name="units")
     assert read_value(text, unit=unknown, period=MARCH).value == value
+
+
+def test_a_number_in_index_points_is_no_change() -> None:
+    text = "It gained 1,408.47 points, with turnover in March 2020 at 3.2."
+    assert read(text, "index_points").value is None
 
 
 def test_a_change_is_not_the_value_of_a_series_that_is_never_negative() -> None:
