@@ -324,7 +324,7 @@ def _is_beside_value(chosen: ValueCandidate, text: str, owned: NumberOwners, uni
     said = chosen.rank == SAID
     if not (unit.symbol or unit.forms or said):
         percents = find_numbers(text, load_units()["percent"])
-        owned = [(one, None) for one in percents if not _follows_as_change(one, text)]
+        owned = [(one, None) for one in percents if not _follows_as_change(one, chosen, text)]
     own = [pair for pair in owned if pair[0].measure == "own" and not pair[0].aside]
     if {chosen.value, round(100 * chosen.value, 6)} & {one.value for one, _ in own}:
         return False
@@ -343,10 +343,11 @@ def _in_sentence(quantity: AnswerNumber, chosen: ValueCandidate, text: str) -> b
     return not (_SENTENCE_END.search(text, first, last) or is_no_statement(before))
 
 
-def _follows_as_change(quantity: AnswerNumber, text: str) -> bool:
-    """Return whether a percentage follows a value as its change: `1,312.40, up 1.1%`."""
+def _follows_as_change(quantity: AnswerNumber, chosen: ValueCandidate, text: str) -> bool:
+    """Return whether a percentage follows a candidate as its change: `1,312.40, up 1.1%`."""
     before = sentence_before(text, quantity.start)
-    return re.search(r"\d", before) is not None and says_change(before, text[quantity.end :])
+    follows = quantity.start - len(before) <= chosen.start < quantity.start
+    return follows and says_change(before, text[quantity.end :])
 
 
 def _choose(

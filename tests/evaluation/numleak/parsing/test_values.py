@@ -140,6 +140,7 @@ def test_a_number_without_a_unit_beats_none_in_the_unit(text: str, value: float 
         ("0.3%. In March 2020, the index was 230.7.", None),
         ("0.3%: the index went from 230.0 in February 2020 to 230.7 in March 2020.", None),
         ("The CPI rose 0.3%, reaching 230.7 in March 2020.", None),
+        ("The S&P 500 gained 3.13%, closing March 2020 at 1,408.47.", None),
         ("The index closed March 2020 at 1,408.47, up 3.13%.", 1408.47),
         ("1,408.47 (+3.13%)", 1408.47),
         ("In March 2020: 0.044 (4.4%)", 0.044),
