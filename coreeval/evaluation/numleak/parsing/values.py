@@ -37,7 +37,7 @@ from coreeval.evaluation.numleak.parsing.quantities import (
 )
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import LARGEST_VALUE, Status
-from coreeval.evaluation.numleak.series.definition import Unit
+from coreeval.evaluation.numleak.series.definition import Unit, load_units
 from coreeval.evaluation.refusals import declines
 from coreeval.schema import AnswerKind
 
@@ -83,6 +83,7 @@ class ValueCandidate(NamedTuple):
     value: float
     rank: int
     """An index into `RANKS`."""
+    start: int
 
 
 class ValueCandidates(NamedTuple):
@@ -209,7 +210,7 @@ def _make_candidate(
     told = known or not before.strip()
     rank = max(_rank(quantity, before, text, starts), TOLD * told)
     stated = quantity.measure == "own" or _is_stated(quantity, rank, before, text, known=known)
-    return ValueCandidate(quantity.value, rank) if stated else None
+    return ValueCandidate(quantity.value, rank, quantity.start) if stated else None
 
 
 def _is_stated(quantity: AnswerNumber, rank: int, before: str, text: str, *, known: bool) -> bool:
@@ -244,6 +245,9 @@ def _alone(quantity: AnswerNumber, text: str, starts: list[int]) -> bool:
     return len(rest) <= _LABEL_WORDS
 
 
+BESIDE_VALUE: Final = "a number without a unit beside one that may be the value"
+_POINTS: Final = re.compile(r"point|pp|bp", re.IGNORECASE)
+"""A form of percent that only changes have."""
 _BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
 NO_NUMBER: Final = ("no number that is stated as the value", "no words")
 """Reasons for a missing value if no number in the answer could be the value."""
@@ -297,9 +301,53 @@ def read_value(
     cut = kind == "truncated" or is_cut_off(text)
     rivals = [one.value for one in found if one.rival and one.measure == "own"]
     chosen = _choose(candidates.told, rivals, least=SAID if declines(text) else TOLD if cut else 0)
+    if chosen is not None and chosen.rank <= SAID and _is_beside_value(chosen, shown, owned, unit):
+        return ReadValue(None, "unparsed", BESIDE_VALUE)
     if chosen is not None:
         return ReadValue(chosen.value, "parsed", RANKS[chosen.rank])
     return _explain_silence(text, found, candidates, cut=cut)
+
+
+def _is_beside_value(chosen: ValueCandidate, text: str, owned: NumberOwners, unit: Unit) -> bool:
+    """Return whether a number without a unit stands beside one that may be the value in its unit.
+
+    If the unit is unknown, that is a percentage; one that follows as a change may stand there.
+    A number said to be the value yields only to those of its sentence, and none yields to another
+    sentence's value for another date.
+
+    Args:
+        chosen: The number that would be read.
+        text: The plain text without its dates.
+        owned: Its numbers, with the dates they belong to.
+        unit: The unit of the series.
+    """
+    said = chosen.rank == SAID
+    if not (unit.symbol or unit.forms or said):
+        percents = find_numbers(text, load_units()["percent"])
+        owned = [(one, None) for one in percents if not _follows_as_change(one, chosen, text)]
+    own = [pair for pair in owned if pair[0].measure == "own" and not pair[0].aside]
+    if {chosen.value, round(100 * chosen.value, 6)} & {one.value for one, _ in own}:
+        return False
+    for one, owner in own:
+        near, other = _in_sentence(one, chosen, text), owner == "other"
+        points = unit.basis_points and _POINTS.search(text[one.start : one.end])
+        if not points and ((near and not other) if said else (near or not other)):
+            return True
+    return False
+
+
+def _in_sentence(quantity: AnswerNumber, chosen: ValueCandidate, text: str) -> bool:
+    """Return whether a number states something in the same sentence as a candidate."""
+    first, last = sorted((quantity.start, chosen.start))
+    before = sentence_before(text, quantity.start)
+    return not (_SENTENCE_END.search(text, first, last) or is_no_statement(before))
+
+
+def _follows_as_change(quantity: AnswerNumber, chosen: ValueCandidate, text: str) -> bool:
+    """Return whether a percentage follows a candidate as its change: `1,312.40, up 1.1%`."""
+    before = sentence_before(text, quantity.start)
+    follows = quantity.start - len(before) <= chosen.start < quantity.start
+    return follows and says_change(before, text[quantity.end :])
 
 
 def _choose(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from coreeval.evaluation.numleak.parsing import ReadValue, read_choice, read_value
 from coreeval.evaluation.numleak.periods import FREQUENCIES, Period
-from coreeval.evaluation.numleak.series.definition import load_units
+from coreeval.evaluation.numleak.series.definition import Unit, load_units
 from coreeval.schema import AnswerKind
 
 MARCH = Period.parse("2020-03", "monthly")
@@ -110,6 +110,52 @@ def test_no_value_is_read(text: str | None) -> None:
 )
 def test_a_change_and_its_result_are_no_range(unit: str, text: str, value: float | None) -> None:
     assert read(text, unit).value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("The S&P 500 gained 3.13%, closing March 2020 at 1,408.47.", None),
+        ("The CPI rose 0.3% in the month, ending March 2020 at 230.7.", None),
+        ("It rose from 1,365.68 in February 2020 to 1,408.47 in March 2020, a gain of 3.1%.", None),
+        ("The rate dropped to 8.2%, with participation in March 2020 at 63.8.", None),
+        ("It rose 0.9 percentage points, reaching 4.4 in March 2020.", 4.4),
+        ("It rose 90 bps, reaching 4.4 in March 2020.", 4.4),
+        ("1,408.47 (+3.13%)", None),
+        ("In March 2020, it stood at 1,408.47, a gain of 3.13%.", None),
+        ("The rate was 4.4 in March 2020 (3.5% in February).", 4.4),
+        ("February 2020: 3.5%\nMarch 2020: 4.4", 4.4),
+        ("4.4\n\nNote: the Fed's target is 2%.", 4.4),
+    ],
+)
+def test_a_number_without_a_unit_beats_none_in_the_unit(text: str, value: float | None) -> None:
+    assert read(text).value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.3% (index in March 2020: 230.7)", None),
+        ("The change was 0.3%, with the index at 230.7 in March 2020.", None),
+        ("0.3%. In March 2020, the index was 230.7.", None),
+        ("0.3%: the index went from 230.0 in February 2020 to 230.7 in March 2020.", None),
+        ("The CPI rose 0.3%, reaching 230.7 in March 2020.", None),
+        ("The S&P 500 gained 3.13%, closing March 2020 at 1,408.47.", None),
+        ("The index closed March 2020 at 1,408.47, up 3.13%.", 1408.47),
+        ("1,408.47 (+3.13%)", 1408.47),
+        ("In March 2020: 0.044 (4.4%)", 0.044),
+    ],
+)
+def test_beside_a_percentage_no_level_is_read_in_an_unknown_unit(
+    text: str, value: float | None
+) -> None:
+    unknown = Unit(name="units", points_name="units")
+    assert read_value(text, unit=unknown, period=MARCH).value == value
+
+
+def test_a_number_in_index_points_is_no_change() -> None:
+    text = "It gained 1,408.47 points, with turnover in March 2020 at 3.2."
+    assert read(text, "index_points").value is None
 
 
 def test_a_change_is_not_the_value_of_a_series_that_is_never_negative() -> None:
