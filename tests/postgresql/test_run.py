@@ -204,6 +204,7 @@ def test_a_moved_folder_takes_the_store_along(lab: Lab, tmp_path: Path) -> None:
     moved = Lab(tmp_path / "moved", lab.server, lab.answers)
     shutil.move(lab.workspace.root, moved.workspace.root)
     shutil.move(lab.files.root, moved.files.root)
+    shutil.copy(lab.config, moved.config)
     answered = moved.answered()
     lab.forget()
     moved.resume()
