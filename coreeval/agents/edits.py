@@ -41,7 +41,7 @@ from coreeval.schema import (
     Task,
 )
 from coreeval.tasks.kinds.base import count_units
-from coreeval.tools.gdelt.words import search_keys
+from coreeval.tools.gdelt.words import count_shared_keys
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\\n)\W*$")
 
@@ -278,10 +278,11 @@ class SharedWords:
 
 def count_shared_words(task: Task, fields: Mapping[str, str]) -> SharedWords | None:
     """Count the words that the fields of a pair share; None for other texts."""
-    if task.kind != "labels" or len(task.fields) != len(("first", "second")):
+    if task.kind != "labels" or len(task.fields) != 2:
         return None
-    first, second = (set(search_keys(fields.get(name, ""))) for name in task.fields)
-    return SharedWords(len(first & second), len(second)) if second else None
+    first, second = (fields.get(name, "") for name in task.fields)
+    both, asked = count_shared_keys(first, second)
+    return SharedWords(both, asked) if asked else None
 
 
 @dataclass(frozen=True)

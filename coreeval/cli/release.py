@@ -99,7 +99,6 @@ def release(
     from coreeval.runs.manifest import read_manifest
     from coreeval.runs.own_config import iter_config_remarks
 
-    remarks = list(iter_config_remarks(read_manifest(RunFiles(run).manifest).source))
     made = make_release(
         run,
         version=version,
@@ -111,7 +110,7 @@ def release(
         gates=resolve_gates(gates, base=Path()),
         allow_empty_arm=allow_empty_arm,
     )
-    for remark in remarks:
+    for remark in iter_config_remarks(read_manifest(RunFiles(run).manifest).source):
         note(f"note: {remark}")
     show(build_release_document(made), as_json, lambda: "\n".join(_words(made, run)))
 

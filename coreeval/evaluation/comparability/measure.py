@@ -31,7 +31,7 @@ from coreeval.evaluation.text_measures import Floats, Ints, count_sentences, mea
 from coreeval.languages import ENGLISH
 from coreeval.schema import Rung
 from coreeval.tools.embeddings import Embedder
-from coreeval.tools.gdelt.words import search_keys
+from coreeval.tools.gdelt.words import count_shared_keys
 
 Fields = Mapping[str, str]
 WEIGHTS: Final[Mapping[str, int]] = {"original": -1, "updated": 1}
@@ -263,8 +263,8 @@ def _text_values(
 def share_words(fields: Fields) -> float:
     """Return the percentage of the second field's content words that are in the first field."""
     first, second, *_ = fields.values()
-    known, asked = set(search_keys(first)), set(search_keys(second))
-    return 100 * len(asked & known) / len(asked) if asked else 100.0
+    both, asked = count_shared_keys(first, second)
+    return 100 * both / asked if asked else 100.0
 
 
 def pooled_deviation(values: Mapping[str, Floats]) -> float:

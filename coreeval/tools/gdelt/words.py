@@ -42,6 +42,12 @@ def search_keys(text: str) -> list[str]:
     return [key for word in plain_words(text) if (key := key_of(word))]
 
 
+def count_shared_keys(first: str, second: str) -> tuple[int, int]:
+    """Return how many different keys of the second text the first has, and how many there are."""
+    known, asked = set(search_keys(first)), set(search_keys(second))
+    return len(asked & known), len(asked)
+
+
 def query_keys(text: str) -> frozenset[str]:
     """Return a query's keys without forms of address and corporate suffixes, if others remain."""
     found = search_keys(text)
