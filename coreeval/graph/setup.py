@@ -35,7 +35,7 @@ from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.models import preflight
 from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
-from coreeval.runs.takedown_lists import name_takedown_lists
+from coreeval.runs.own_config import name_takedown_lists
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.catalogs import Prices

@@ -27,9 +27,8 @@ from coreeval.releases.release_manifest import Licence, ParentRelease, SampleRow
 from coreeval.releases.verify import verify
 from coreeval.runs.arms import OnReject
 from coreeval.runs.manifest import FollowedRelease, Manifest, read_original_manifest
-from coreeval.runs.own_config import load_own_config
+from coreeval.runs.own_config import load_own_config, name_takedown_lists
 from coreeval.runs.own_task import load_run_task
-from coreeval.runs.takedown_lists import name_takedown_lists
 from coreeval.schema import Task, Value
 from coreeval.tools.catalogs import load_built_in_table
 from coreeval.tools.cutoffs import TargetDates

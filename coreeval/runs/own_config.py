@@ -1,11 +1,12 @@
-"""The config of an existing run, with the files of the project in which the run is now."""
+"""The config of an existing run, and its takedown lists, in the project in which the run is now."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 
 from coreeval.config import ROLES, Config, ModelsConfig, load_config
-from coreeval.config.load import relocate_config
+from coreeval.config.load import read_takedown_path, relocate_config
 from coreeval.errors import CoreEvalError, RunStateError
 from coreeval.runs.manifest import ConfigSource, Manifest, read_manifest
 from coreeval.tools.terminal import brief
@@ -102,3 +103,22 @@ def iter_config_remarks(source: ConfigSource) -> Iterator[str]:
             f"the config file of this run is missing: {brief(source.file)}; a takedown list, "
             "licence or budget that was set in another file does not apply to this run"
         )
+
+
+def name_takedown_lists(config: Config, source: ConfigSource | None = None) -> list[str]:
+    """Return the takedown lists that a run's own config names, and its config file by now.
+
+    A list adds people and never removes one, so both apply, even if the file is of another
+    benchmark by now.
+
+    Args:
+        config: The run's own config.
+        source: The run's config file, which may be gone; None for a new run.
+
+    Raises:
+        ConfigError: the config file is not YAML.
+    """
+    named = [config.knowledge.takedown]
+    if source and source.exists and os.access(source.file, os.R_OK):
+        named.append(read_takedown_path(source.file, source.overrides))
+    return list(dict.fromkeys(filter(None, named)))
