@@ -105,7 +105,8 @@ def prepare_evaluation(
         )
     config, own = setup.config, {target.model for target in setup.config.models.targets}
     new = [known[name] for name in asked if name not in own]
-    added = (*before.added, *(target.model_dump(mode="json", exclude_none=True) for target in new))
+    kept = [target.resolve(manifest.source.record, str) for target in new]
+    added = (*before.added, *(target.model_dump(mode="json", exclude_none=True) for target in kept))
     manifest = manifest.model_copy(update={"evaluation": Evaluation(added=added, asked=asked)})
     config = apply_added_targets(config, manifest)
     plugins = permit_plugins(config, open_workspace(manifest))

@@ -51,9 +51,9 @@ from coreeval.graph.setup import (
 )
 from coreeval.graph.spans import check_telemetry
 from coreeval.graph.state import SPLITS_STAGE
+from coreeval.runs.config_source import ConfigSource
 from coreeval.runs.folder import refuse_used_folder
 from coreeval.runs.manifest import (
-    ConfigSource,
     FollowedRelease,
     Manifest,
     full_counts,
@@ -73,6 +73,7 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
+    WORKSPACE_NAME,
     RunFiles,
     Workspace,
     command,
@@ -131,7 +132,7 @@ def refresh(
     check_detectors(setup, source=given.source, workspace=workspace)
     subset = subset and subset.model_copy(update={"seed": loaded.run.seed})
     chosen = check_subset(setup, subset)
-    source = describe_source(given.source, loaded, overrides)
+    source = describe_source(given.source, loaded, overrides, workspace=workspace)
     before = find_followed_release(lineage, setup, workspace) if lineage else None
     manifest = build_manifest(setup, workspace, files, source, limit=limit, parent=before)
     if chosen:
@@ -382,6 +383,11 @@ def _reread_takedown(
     return replace(setup, rules=rules), manifest.model_copy(update={"knowledge": knowledge})
 
 
+def _record_paths(config: Config, source: ConfigSource) -> Config:
+    """Return a run's config with the paths of its free keys as at the run's start."""
+    return config.model_copy(update={"run": config.run.resolve(source.record)})
+
+
 def _keep_config(files: RunFiles, config: Config) -> None:
     write_text(files.config, yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
 
@@ -389,17 +395,26 @@ def _keep_config(files: RunFiles, config: Config) -> None:
 # -- preparing ----------------------------------------------------------------------------------
 
 
-def describe_source(source: Path, config: Config, overrides: Sequence[str] = ()) -> ConfigSource:
+def describe_source(
+    source: Path,
+    config: Config,
+    overrides: Sequence[str] = (),
+    *,
+    workspace: Workspace | None = None,
+) -> ConfigSource:
     """Return what identifies the config that a run was started from.
 
     Args:
         source: The config's file, or `IN_MEMORY`.
         config: The config.
         overrides: The settings that were given in addition.
+        workspace: The workspace, beside which a project has its files; None if nothing is stored.
     """
     if source == IN_MEMORY:
         digest = hashlib.sha256(config.model_dump_json().encode()).hexdigest()
-        return ConfigSource(path="", sha256=digest, overrides=tuple(overrides))
+        beside = workspace is not None and workspace.root.name == WORKSPACE_NAME
+        project = str(workspace.root.parent) if workspace and beside else ""
+        return ConfigSource(path="", sha256=digest, overrides=tuple(overrides), project=project)
     return ConfigSource(path=str(source), sha256=hash_file(source), overrides=tuple(overrides))
 
 
@@ -521,7 +536,7 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
             changed = recorded.model_copy(update={"source": manifest.source})
             write_manifest(files.manifest, changed)
         before = load_config(files.config)
-        config = apply_free_keys(before, setup.config)
+        config = _record_paths(apply_free_keys(before, setup.config), manifest.source)
         if config != before:
             _keep_config(files, config)
         yield

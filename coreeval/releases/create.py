@@ -252,12 +252,16 @@ class _Measurements:
     ratings: PublishedRatings | None
 
 
+_LOCAL = {"source": {"project"}}
+"""What a run's manifest says about this machine alone."""
+
+
 def _manifest(
     made_of: ReleaseSources, how: ReleaseOptions, draft: Path, found: _Measurements
 ) -> ReleaseManifest:
     """Return the manifest without the digests of the files."""
     run, shard = made_of.run, shard_name(made_of.split)
-    said = strip_paths(run.model_dump(mode="json"), *made_of.bases)
+    said = strip_paths(run.model_dump(mode="json", exclude=_LOCAL), *made_of.bases)
     shared = {key: said[key] for key in said.keys() & ReleaseManifest.model_fields.keys()}
     parent = made_of.parent
     findings = _findings(made_of)

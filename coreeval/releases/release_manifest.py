@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.releases.folders import InsidePath, PlainName, RelativePath, VersionName
+from coreeval.runs.config_source import ConfigSource
 from coreeval.runs.manifest import (
-    ConfigSource,
     Cost,
     Fingerprints,
     KnowledgeUsed,

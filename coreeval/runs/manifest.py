@@ -3,32 +3,28 @@
 `strip_paths` removes local paths from the records of a run.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationError,
-    model_serializer,
 )
 
 from coreeval.config import ROLES, ModelsConfig, TargetConfig
-from coreeval.config.load import read_config_name
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
-from coreeval.errors import ConfigError, RunStateError
+from coreeval.errors import RunStateError
 from coreeval.evaluation.benchmarks.subset import Subset
+from coreeval.runs.config_source import ConfigSource, LocalPath
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.plugin_origin import PluginOrigin
-from coreeval.tools.workspace import HOME_VARIABLE, WORKSPACE_NAME, find_workspace, name_payer
+from coreeval.tools.workspace import HOME_VARIABLE, find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -57,94 +53,6 @@ SampleCounts = Annotated[dict[str, int], AfterValidator(_check_counts)]
 outcomes are 0."""
 ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 """The config's `models`, with the keys set there."""
-
-
-def _check_path(said: str) -> str:
-    path = os.fsencode(said)
-    if b"\0" in path or len(path) > _MOST_PATH_BYTES or max(map(len, path.split(b"/"))) > 255:
-        raise ValueError("no file can have this path")
-    return said
-
-
-_MOST_PATH_BYTES = 4095
-"""The longest path on Linux; each of its parts has at most 255 bytes."""
-LocalPath = Annotated[str, AfterValidator(_check_path)]
-"""A path on this or another machine; any other text would be an error wherever it is looked up."""
-
-
-def _is_file(path: Path) -> bool:
-    """Return whether a file exists; False if its folder may not be read."""
-    return os.access(path, os.F_OK) and path.is_file()
-
-
-_MOST_CONFIGS = 100
-"""The most files that are read in the search for a config that was renamed (own choice)."""
-_MOST_CONFIG_BYTES = 64 << 10
-"""The most bytes of a file that is read in this search (own choice): larger ones take seconds."""
-
-
-class ConfigSource(Value):
-    """The config from which the run was started."""
-
-    path: LocalPath
-    """The path of its file; empty if it was given in memory, or if the run replays a cassette."""
-    sha256: str
-    overrides: tuple[str, ...] = ()
-    """Settings given in addition, as `key.path=value`."""
-    found: LocalPath = ""
-    """The path of the file if the run is in another workspace than at its start, otherwise empty.
-    It is found again if the workspace is in another place than recorded."""
-
-    @model_serializer(mode="wrap")
-    def _leave_out_found(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `found` out if it is empty, as in most manifests."""
-        values: dict[str, Any] = dump(self)
-        return values if self.found else {key: values[key] for key in values if key != "found"}
-
-    @property
-    def recorded(self) -> Path:
-        """Return the path of the file when the run was started."""
-        return Path(self.path)
-
-    @property
-    def file(self) -> Path:
-        """Return the present path of the file, which may be missing."""
-        return Path(self.found or self.path)
-
-    @property
-    def exists(self) -> bool:
-        """Return whether the file is where it is expected; False if it was given in memory."""
-        return _is_file(self.file)
-
-    def locate(self, path: str, named: Callable[[], Set[str]] | None = None) -> str:
-        """Return the present path of a file that the config names.
-
-        In a project that was moved or copied, this is the path in the new folder, unless only the
-        old folder has the file. A file outside of it, such as `../shared/names.txt`, is looked for
-        at the same place relative to the new folder, unless the present config names the old place.
-
-        Args:
-            path: The path in the run's own config, or in the present one.
-            named: Returns the paths in the present config. None: `path` is one of them.
-        """
-        if not self.found or not Path(path).is_absolute():
-            return path
-        old, new = self.recorded.parent, self.file.parent
-        for folder in sorted((old, new), key=lambda each: len(each.parts), reverse=True):
-            if Path(path).is_relative_to(folder):
-                name = Path(path).relative_to(folder)
-                left = os.access(old / name, os.F_OK) and not os.access(new / name, os.F_OK)
-                return str((old if left else new) / name)
-        stays = os.access(path, os.F_OK)
-        moved, back = _move_path(path, old, new), _move_path(path, new, old)
-        if os.access(moved, os.F_OK) and not (stays and (named is None or path in named())):
-            return moved
-        return path if stays or not os.access(back, os.F_OK) else back
-
-
-def _move_path(path: str, old: Path, new: Path) -> str:
-    """Return the path that is at the same place relative to a new folder as to the old one."""
-    return os.path.normpath(new / os.path.relpath(path, old))
 
 
 class Fingerprints(Value):
@@ -349,53 +257,8 @@ def read_manifest(path: Path) -> Manifest:
     found = read_original_manifest(path)
     run = path.resolve().parent
     workspace = find_workspace(Path(found.workspace), run, found.payer)
-    source = _find_config_file(found, workspace)
+    source = found.source.find(found.name, recorded=Path(found.workspace), workspace=workspace)
     return found.model_copy(update={"workspace": str(workspace), "source": source})
-
-
-def _find_config_file(manifest: Manifest, workspace: Path) -> ConfigSource:
-    """Return the config file of a run, which is beside its workspace if the project was moved.
-
-    A file there is the run's if it has the name of the run's benchmark: another project into whose
-    workspace the run was moved may have a config file of the same name. If the file was renamed,
-    it is the only one there for this benchmark. If there is none, the file stays the former one.
-    """
-    source, place = manifest.source, workspace.resolve()
-    if source.exists and place == Path(manifest.workspace).resolve():
-        return source
-    here, found = place.parent / source.recorded.name, None
-    if source.path and place.name == WORKSPACE_NAME:
-        if not _is_file(here):
-            found = _find_renamed(place.parent, manifest)
-        elif here != source.recorded and _is_config_of(here, manifest, unreadable=True):
-            found = here
-    if found is None and source.path and source.exists:
-        found = source.file
-    return source.model_copy(update={"found": str(found or "")})
-
-
-def _find_renamed(folder: Path, manifest: Manifest) -> Path | None:
-    """Return the only config file for a run's benchmark in a folder; None if there are several."""
-    there = (file for file in sorted(folder.glob("*.y*ml")) if _is_file(file))
-    small = (file for file in there if file.stat().st_size <= _MOST_CONFIG_BYTES)
-    files = islice(small, _MOST_CONFIGS)
-    found = [file for file in files if _is_config_of(file, manifest, unreadable=False)]
-    return found[0] if len(found) == 1 else None
-
-
-def _is_config_of(path: Path, manifest: Manifest, *, unreadable: bool) -> bool:
-    """Return whether a config file has the name of a run's benchmark.
-
-    Args:
-        path: The file.
-        manifest: The run's manifest.
-        unreadable: The result for a file that is not YAML; the command that needs it says what is
-            wrong with it.
-    """
-    try:
-        return read_config_name(path, manifest.source.overrides) == manifest.name
-    except ConfigError:
-        return unreadable
 
 
 def require_workspace(manifest: Manifest) -> None:

@@ -4,11 +4,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 
 from coreeval.config import ROLES, Config, ModelsConfig, load_config
 from coreeval.config.load import read_takedown_path, relocate_config
 from coreeval.errors import CoreEvalError, RunStateError
-from coreeval.runs.manifest import ConfigSource, Manifest, read_manifest
+from coreeval.runs.config_source import ConfigSource
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import RunFiles
 
@@ -80,7 +82,12 @@ def use_names_of(models: ModelsConfig, source: ConfigSource) -> Callable[[str], 
     """Return a function that returns the name of the model in a file, for models of a run."""
     known = (*map(models.for_role, ROLES), *models.targets)
     names = {each.place: each.name for each in known if each.is_on_this_machine}
-    return lambda path: names.get(source.locate(path), source.locate(path))
+
+    def find_name(path: str) -> str:
+        place = source.locate(path)
+        return names.get(place, source.record(place))
+
+    return find_name
 
 
 def iter_config_remarks(source: ConfigSource) -> Iterator[str]:
@@ -91,12 +98,13 @@ def iter_config_remarks(source: ConfigSource) -> Iterator[str]:
             f"workspace: it still uses the config, the .env, the takedown list and the other files "
             f"in {brief(source.file.parent)}"
         )
-    elif source.found and source.file.parent == source.recorded.parent:
+    elif source.found and not source.moved:
         yield f"the config file of this run was renamed: it is now {brief(source.file)}"
-    elif source.found:
+    elif source.moved:
+        start, here = source.moved
         yield (
-            f"this run was started in {source.recorded.parent}; it now uses the config, the .env, "
-            f"the takedown list and the other files in {brief(source.file.parent)}"
+            f"this run was started in {start}; it now uses the config, the .env, the takedown list "
+            f"and the other files in {brief(Path(here))}"
         )
     elif source.path and not source.exists:
         yield (

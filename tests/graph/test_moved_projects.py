@@ -110,6 +110,63 @@ def test_a_run_that_was_continued_there_still_uses_them(project: Path, how: str)
     assert open_run(run_of(third).root, None)[2].config.knowledge.path == str(third / "news")
 
 
+def test_a_run_that_comes_back_from_a_copy_uses_its_first_folder_again(project: Path) -> None:
+    new = place(project, "copied")
+    files, manifest, _ = open_run(run_of(new).root, None)
+    write_manifest(files.manifest, manifest)  # as a resume does
+    shutil.rmtree(project)
+    shutil.copytree(new, project)
+    with (project / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    _, manifest, setup = open_run(run_of(project).root, None)
+    assert manifest.config_folder == project and not setup.remarks
+    assert len(setup.rules.takedown) == 2
+    assert setup.config.dataset.path == str(project / "bench")
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+def test_a_run_with_a_config_in_memory_moves_with_its_project(
+    project: Path, how: str, *, recorded: bool
+) -> None:
+    files = run_of(project)
+    said = json.loads(files.manifest.read_text())
+    said["source"] = {"path": "", "sha256": "f00d"} | (
+        {"project": str(project)} if recorded else {}
+    )
+    files.manifest.write_text(json.dumps(said))
+    (project / "weekly.yaml").unlink()
+    new = place(project, how)
+    with (new / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    for folder in (new, new.with_name("third")):
+        if not folder.exists():
+            new.rename(folder)
+        files, manifest, setup = open_run(run_of(folder).root, None)
+        assert setup.config.dataset.path == str(folder / "bench")
+        assert len(setup.rules.takedown) == 2
+        [remark] = setup.remarks
+        assert str(project) in remark and folder.name in remark
+        with lock_opened_run(files, manifest, setup):
+            write_manifest(files.manifest, manifest)  # as a resume does
+    release = make_release(run_of(folder).root, version="1")
+    assert release.manifest.takedown.entries == 2
+    assert "third" not in (release.path / "release.json").read_text()
+
+
+def test_prices_move_with_a_project_that_is_renamed_twice(project: Path) -> None:
+    prices = "reader: {input_usd_per_mtok: 1, output_usd_per_mtok: 2}\n"
+    (project / "prices.yaml").write_text(prices)
+    change(project, run={"prices": "prices.yaml"})
+    new = place(project, "copied")
+    files, manifest, setup = open_run(run_of(new).root, None)
+    with lock_opened_run(files, manifest, setup):
+        assert setup.config.run.prices == str(new / "prices.yaml")
+    third = new.rename(project.with_name("third"))
+    kept = open_run(run_of(third).root, None, keep=True)[2].config
+    assert kept.run.prices == str(third / "prices.yaml")
+
+
 @pytest.mark.parametrize("how", ["copied", "renamed"])
 def test_a_release_obeys_the_list_of_the_present_folder(project: Path, how: str) -> None:
     new = place(project, how)

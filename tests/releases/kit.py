@@ -13,8 +13,8 @@ from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.create import make_release
 from coreeval.releases.release import Release
+from coreeval.runs.config_source import ConfigSource
 from coreeval.runs.manifest import (
-    ConfigSource,
     Fingerprints,
     KnowledgeUsed,
     Manifest,

@@ -31,7 +31,8 @@ from coreeval.releases.cassettes.format import (
     TrainDigest,
 )
 from coreeval.releases.release import hash_texts
-from coreeval.runs.manifest import ConfigSource, Cost, KnowledgeUsed, Manifest, strip_paths
+from coreeval.runs.config_source import ConfigSource
+from coreeval.runs.manifest import Cost, KnowledgeUsed, Manifest, strip_paths
 from coreeval.schema import Result, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.stores.run_store import RunStore

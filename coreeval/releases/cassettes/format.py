@@ -18,7 +18,8 @@ from typing import Annotated, Any, BinaryIO, Literal, Self, cast
 from pydantic import Field, TypeAdapter, model_validator
 
 from coreeval.prompts import PromptName
-from coreeval.runs.manifest import ConfigSource, Cost, Manifest
+from coreeval.runs.config_source import ConfigSource
+from coreeval.runs.manifest import Cost, Manifest
 from coreeval.schema import BadRow, Evidence, NamedEntity, Result, RoleName, Rung, Sample, Value
 from coreeval.tools.files import replacing
 from coreeval.tools.outputs import refuse_foreign_output

@@ -22,7 +22,8 @@ from coreeval.releases.cassettes.format import (
     write_cassette,
 )
 from coreeval.releases.cassettes.read import open_cassette
-from coreeval.runs.manifest import ConfigSource, Fingerprints, KnowledgeUsed, full_counts
+from coreeval.runs.config_source import ConfigSource
+from coreeval.runs.manifest import Fingerprints, KnowledgeUsed, full_counts
 from coreeval.schema import Coverage, Sample, Window
 
 MOMENT = datetime(2026, 11, 1, tzinfo=UTC)

@@ -8,7 +8,8 @@ from coreeval.releases.gates.check import GateFinding, check_gates
 from coreeval.releases.gates.limits import GatesFile
 from coreeval.releases.gates.values import GateSubject
 from coreeval.releases.release_manifest import ChangeCounts, Changelog, Licence, ReleaseManifest
-from coreeval.runs.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
+from coreeval.runs.config_source import ConfigSource
+from coreeval.runs.manifest import Cost, Fingerprints, KnowledgeUsed
 from coreeval.runs.quality import Findings, LabelNoise, LabelShare, Overlap, Quality, TargetFindings
 from coreeval.schema import Coverage, Window
 from coreeval.tools.cutoffs import TargetFreshness
