@@ -12,6 +12,7 @@ from coreeval.agents.safety import Takedown, load_active_takedown
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, ReleasedArm
 from coreeval.releases.release_manifest import Withheld
+from coreeval.releases.review.review import find_run_of_release
 from coreeval.runs.arms import (
     TRIPLE_COLUMNS,
     accepted_fields,
@@ -19,9 +20,11 @@ from coreeval.runs.arms import (
     iter_used_evidence,
     semantic_fields,
 )
+from coreeval.runs.manifest import read_manifest
+from coreeval.runs.own_config import load_own_config, name_takedown_lists
 from coreeval.tools.formatting import format_quantity, list_first
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.workspace import Workspace, find_own_workspaces
+from coreeval.tools.workspace import RunFiles, Workspace, find_own_workspaces
 
 _NEW_ARMS: tuple[ReleasedArm, ...] = ("semantic", "updated")
 _MOST_TOLD = 3
@@ -79,7 +82,7 @@ def refuse_listed_samples(release: Release) -> None:
         ConfigError: a takedown list cannot be read.
     """
     lists = [Workspace(place).takedown for place in find_own_workspaces(release.path)]
-    takedown = load_active_takedown((), *lists)
+    takedown = load_active_takedown(_name_lists_of_run(release), *lists)
     listed = _find_listed(release, takedown) if len(takedown) else []
     if listed:
         samples = format_quantity(len(listed), "sample")
@@ -90,6 +93,16 @@ def refuse_listed_samples(release: Release) -> None:
             hint="publish a new version, which leaves them out: coreeval resume RUN, then coreeval "
             "release RUN --version VERSION; withdraw this version wherever it is published",
         )
+
+
+def _name_lists_of_run(release: Release) -> list[str]:
+    """Return the takedown lists that the config of a release's run names, if the run is there."""
+    run = find_run_of_release(release)
+    if run is None or not RunFiles(run).config.exists():
+        return []
+    files = RunFiles(run)
+    manifest = read_manifest(files.manifest)
+    return name_takedown_lists(load_own_config(files, manifest), manifest.source)
 
 
 def _find_listed(release: Release, takedown: Takedown) -> list[str]:

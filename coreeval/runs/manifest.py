@@ -331,6 +331,8 @@ def reopen_manifest(path: Path) -> None:
 
 ELSEWHERE = ".../"
 """The placeholder for a folder that is neither the config's nor the user's."""
+FOLDER_START = r"(?:(?<=file://)|(?<![\w/.~-]))"
+"""The place before a folder in a text: its name may occur in the path of a URL, too."""
 _WITHIN = re.compile(
     r"((?:(?<=replay:)|(?<=\bhf:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
 )
@@ -351,7 +353,7 @@ def strip_paths(values: dict[str, Any], *bases: Path) -> dict[str, Any]:
 def _shorten_path(value: object, places: dict[str, str]) -> object:
     if isinstance(value, str):
         for start, short in places.items():
-            value = value.replace(start, short)
+            value = re.sub(FOLDER_START + re.escape(start), short, value)
         return _strip_text(value)
     if isinstance(value, dict):
         return {key: _shorten_path(inner, places) for key, inner in value.items()}

@@ -30,7 +30,7 @@ from coreeval.releases.release import Release, read_release
 from coreeval.releases.review.review import resolve_run
 from coreeval.runs.copying import refuse_takedown
 from coreeval.runs.history import SampleHistory, redact_row
-from coreeval.runs.manifest import Manifest
+from coreeval.runs.manifest import FOLDER_START, Manifest
 from coreeval.runs.open import open_run_reader
 from coreeval.tools.files import (
     delete_left_drafts,
@@ -255,7 +255,8 @@ class BundleWriter:
             content = self._relink(content, name, linked)
         if not name.startswith("static/"):
             for folder in self.plan.folders:
-                content = content.replace(f"{escape(folder)}/".encode(), b"\xe2\x80\xa6/")
+                named = FOLDER_START + re.escape(f"{escape(folder)}/")
+                content = re.sub(named.encode(), b"\xe2\x80\xa6/", content)
         if name == "report.html":
             content = _REPORT_HEAD + content
         if name == "report.json":

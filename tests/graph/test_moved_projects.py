@@ -10,7 +10,7 @@ import yaml
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.config import load_config
-from coreeval.errors import ConfigError
+from coreeval.errors import ConfigError, ReleaseError
 from coreeval.graph.evaluate import prepare_evaluation
 from coreeval.graph.run import lock_opened_run, open_run
 from coreeval.graph.run_origin import list_changes
@@ -18,6 +18,7 @@ from coreeval.models.replay import open_replay
 from coreeval.releases.create import make_release
 from coreeval.releases.takedown.calls import TextMatches
 from coreeval.releases.takedown.erasure import Erasure
+from coreeval.releases.withheld import refuse_listed_samples
 from coreeval.runs.manifest import Evaluation, read_manifest, write_manifest
 from coreeval.runs.own_config import iter_config_remarks, load_own_config
 from coreeval.tools.gdelt.index.build import compact
@@ -28,6 +29,11 @@ from tests.releases.kit import make_run
 
 NEWS = {"window": {"start": "2026-11-01"}, "path": "news", "takedown": "names.txt"}
 LICENCE = {"name": "CC-BY-4.0", "redistribute": True}
+ITEMS = """\
+name: weekly
+dataset: {path: rows.csv, format: jsonl}
+models: {targets: [openai:gpt-5.6]}
+"""
 CLOSED = {"name": "all rights reserved", "redistribute": False}
 
 
@@ -357,6 +363,31 @@ def test_an_odd_path_in_a_received_run_ends_no_takedown(
     if file == "manifest.json":
         (damaged,) = [each for each in found if "the manifest is damaged" in each.to_do]
         assert damaged.path == received.manifest
+
+
+@pytest.mark.parametrize("task", ["refresh", "items"])
+def test_a_benchmark_is_left_if_its_run_is_elsewhere(
+    project: Path, tmp_path: Path, task: str
+) -> None:
+    rows = "text,label\nLunch at Taco Bell,joy\n"
+    (project / "rows.csv").write_text(rows)
+    if task == "items":
+        (project / "weekly.yaml").write_text(ITEMS)
+    else:
+        change(project, dataset={"path": "rows.csv"})
+    run_of(project).root.rename(tmp_path / "elsewhere")
+    found = {each.kind: each.action for each in take_down(project, project)}
+    assert found["benchmark"] == "reported"
+    assert (project / "rows.csv").read_text() == rows
+
+
+def test_a_release_is_not_published_if_a_list_of_its_config_has_grown(project: Path) -> None:
+    release = make_release(run_of(project).root, version="1")
+    refuse_listed_samples(release)
+    with (project / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    with pytest.raises(ReleaseError, match="names or news on the takedown list"):
+        refuse_listed_samples(release)
 
 
 def take_down(folder: Path, *given: Path) -> list[TextMatches]:

@@ -376,22 +376,25 @@ def resolve_run(place: Path) -> Path:
             where=str(place),
             hint="use the directory printed by `coreeval refresh` or `coreeval release`",
         )
-    return _run_of_release(read_release(place))
+    release = read_release(place)
+    if run := find_run_of_release(release):
+        return run
+    raise UsageError(
+        f"the run {release.manifest.run} that this release was made from is not in its workspace",
+        where=str(_guess_workspace(release).root),
+        hint="use the run's directory, because decisions are about its texts",
+    )
 
 
-def _run_of_release(release: Release) -> Path:
-    """Return the run that a release in its workspace was made from."""
-    release_folder = release.path.resolve()
-    workspace = Workspace(release_folder.parents[min(2, len(release_folder.parents) - 1)])
-    run = workspace.runs / release.manifest.run
-    if not _is_same_run(run, release):
-        raise UsageError(
-            f"the run {release.manifest.run} that this release was made from is not in its "
-            "workspace",
-            where=str(workspace.root),
-            hint="use the run's directory, because decisions are about its texts",
-        )
-    return run
+def find_run_of_release(release: Release) -> Path | None:
+    """Return the run that a release in its workspace was made from; None if it is not there."""
+    run = _guess_workspace(release).runs / release.manifest.run
+    return run if _is_same_run(run, release) else None
+
+
+def _guess_workspace(release: Release) -> Workspace:
+    folder = release.path.resolve()
+    return Workspace(folder.parents[min(2, len(folder.parents) - 1)])
 
 
 def _is_same_run(run: Path, release: Release) -> bool:

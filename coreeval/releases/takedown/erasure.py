@@ -33,6 +33,7 @@ from coreeval.releases.takedown.documents import (
 )
 from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
+from coreeval.releases.takedown.project_configs import list_project_inputs
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
@@ -433,8 +434,14 @@ class _Search:
             yield TextMatches(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
     def _benchmarks(self) -> Iterator[Path]:
-        """Yield the user's own files that the runs were made from, without duplicates."""
-        named = {Path(os.path.realpath(config.dataset.path)) for config in self._configs}
+        """Yield the user's own files that configs are about, without duplicates.
+
+        Configs are those of the runs, and those beside the workspace and in the given folders.
+        """
+        places = (self.places.workspace.parent, *self.places.given)
+        projects = (path for folder in places for path in list_project_inputs(folder))
+        runs = (Path(config.dataset.path) for config in self._configs)
+        named = {Path(os.path.realpath(path)) for path in (*runs, *projects)}
         yield from sorted(path for path in named if os.access(path, os.F_OK))
 
     def _article_files(self) -> Iterator[Path]:
