@@ -136,7 +136,6 @@ def open_model_pool(
     *,
     trusted: Pairs,
     prices: Prices | None = None,
-    limited: bool = True,
     active_calls: ActiveCalls | None = None,
     patience_s: float = 0.0,
     batching: Batching | None = None,
@@ -148,7 +147,6 @@ def open_model_pool(
         calls: The call store.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
         prices: What models charge; None to read what the config names.
-        limited: Whether the run's budget applies.
         active_calls: Receives the stage of each call.
         patience_s: How long to wait for other processes that share the budget, in seconds.
         batching: What is asked through batches; None: nothing.
@@ -158,10 +156,9 @@ def open_model_pool(
     """
     if prices is None:
         prices = load_run_prices(config)
-    budget_usd = config.run.budget_usd if limited else None
     return ModelPool(
         calls,
-        Budget(calls.ledger, prices, budget_usd=budget_usd, patience_s=patience_s),
+        Budget(calls.ledger, prices, budget_usd=config.run.budget_usd, patience_s=patience_s),
         in_flight=config.run.concurrency,
         active_calls=active_calls,
         trusted=trusted,

@@ -286,6 +286,20 @@ def test_what_a_trial_paid_is_kept_in_its_own_name(shell: Shell, served: Path) -
         store.close()
 
 
+def test_all_trials_in_a_workspace_share_the_budget(shell: Shell, server: LLMServer) -> None:
+    price = {"input": 90.0, "output": 90.0}
+    model = {"model": "openai:good", "base_url": server.url, "price": price, "max_tokens": 1000}
+    config = shell.config({"models": {"default": model}, "run": {"budget_usd": 1.0}})
+    limits = [shell("prompts", "try", config, "--role", "extractor", "--limit", n) for n in "19"]
+    assert [each.code for each in limits] == [0, 3]
+    assert "the budget of 1.0000 USD does not cover the next call" in limits[1].err
+    store = open_calls(shell.folder / ".coreeval" / "calls.db", "prompts try")
+    try:
+        assert 0 < store.ledger.spent().billed_usd <= 1.0
+    finally:
+        store.close()
+
+
 def test_the_extractor_s_spans_are_held_against_the_text(
     shell: Shell, served: Path, server: LLMServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

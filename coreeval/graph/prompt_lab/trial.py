@@ -101,13 +101,14 @@ async def run_trials(
 
     Raises:
         RunStateError: the takedown list has changed since the lab was opened.
+        BudgetSpent: another call may cost more than the config's budget has left, which all trials
+            in a workspace share.
         CoreEvalError: a model cannot be used at all: no key, or no such endpoint.
     """
     store = open_calls(lab.workspace.calls, PAYER)
     room = asyncio.Semaphore(lab.setup.config.run.concurrency)
-    exchange = open_model_pool(
-        lab.setup.config, store, trusted=load_trusted_endpoints(lab.workspace), limited=False
-    )
+    trusted = load_trusted_endpoints(lab.workspace)
+    exchange = open_model_pool(lab.setup.config, store, trusted=trusted)
     table = _TrialRunner(lab=lab, exchange=exchange, judge=judge)
 
     async def one(variant: PromptVariant, situation: RoleInput) -> PromptTrial:
