@@ -301,9 +301,7 @@ def relocate_config(
     `rename` returns the name to use for a model that is a file, under which its answers are stored;
     without it, the name is the path.
     """
-    dataset, changes = config.dataset, dict[str, object]()
-    if dataset.format != "hf":
-        changes["dataset"] = dataset.model_copy(update={"path": at(dataset.path)})
+    changes: dict[str, object] = {"dataset": config.dataset.resolve(at)}
     if config.task.endswith((".yaml", ".yml")):
         changes["task"] = at(config.task)
     if config.prompts:

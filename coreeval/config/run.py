@@ -3,8 +3,10 @@
 `TelemetryConfig` sets whether a run sends spans to an OpenTelemetry collector, and their content.
 """
 
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Final, Literal, Self, get_args
 
@@ -49,6 +51,9 @@ FormatName = Annotated[str, AfterValidator(check_choice(get_args(DatasetFormat))
 """The name of a built-in format, or of a plugin."""
 
 
+_PATH_STARTS = ("/", "./", "../", "~")
+
+
 class DatasetConfig(Section):
     """The location of the benchmark, and how to read it."""
 
@@ -58,7 +63,8 @@ class DatasetConfig(Section):
     plugin as `plugin:NAME` or `module:Class` (docs/plugins.md)."""
     path: str
     """A folder or file; links in the folder must not point outside it. For `hf`: the name of the
-    dataset, or a folder with its files."""
+    dataset, or a folder with its files. A folder beside the config takes precedence over a dataset
+    of the same name; `./FOLDER` is always a folder."""
     split: SplitName = "test"
     """The split that is refreshed."""
     train_split: SplitName = "train"
@@ -77,6 +83,22 @@ class DatasetConfig(Section):
     """The terms on which the texts may be redistributed; they decide whether a release
     (docs/releases.md) contains the originals. You may change the licence after a run: `coreeval
     resume RUN` applies the change. None: the known licence of the format."""
+
+    @property
+    def is_on_hub(self) -> bool:
+        """Return whether it is a dataset on the hub; the paths of a loaded config are absolute."""
+        return self.format == "hf" and not Path(self.path).is_absolute()
+
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with an absolute path, unless it is the name of a dataset on the hub.
+
+        A name is a path if it begins like one, or if a folder or file is there.
+        """
+        place = at(self.path)
+        named = self.format == "hf" and not self.path.startswith(_PATH_STARTS)
+        if named and not os.access(place, os.F_OK):
+            return self
+        return self.model_copy(update={"path": place})
 
     @field_validator("columns", mode="before")
     @classmethod

@@ -178,7 +178,7 @@ def _has_task_changed(manifest: Manifest, setup: Setup) -> bool:
 
 
 def _has_data_changed(manifest: Manifest, setup: Setup) -> bool:
-    if setup.config.dataset.format == "hf":
+    if setup.config.dataset.is_on_hub:
         return False  # its fingerprint would require reading the whole set over the network
     try:
         return manifest.fingerprints.data != data_fingerprint(setup)

@@ -415,7 +415,7 @@ def check_splits(setup: Setup) -> None:
 def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, where: str) -> None:
     """Raise an error if the train split does not exist, or is the split that is refreshed."""
     train, split = resolve_split(dataset, other), resolve_split(dataset)
-    same_files = dataset.format != "hf" and (
+    same_files = not dataset.is_on_hub and (
         fingerprint(dataset, train) == fingerprint(dataset, split)
     )
     if train == split or same_files:

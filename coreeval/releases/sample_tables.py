@@ -117,8 +117,8 @@ def _read_stored(made: Release) -> list[Sample]:
 def _read_benchmark(made: Release, benchmark: Path | str | None) -> tuple[Sample, ...]:
     dataset = load_config(made.path / "config.yaml").dataset
     if benchmark:
-        where = str(benchmark) if dataset.format == "hf" else str(Path(benchmark).resolve())
-        dataset = dataset.model_copy(update={"path": where})
+        given = dataset.model_copy(update={"path": str(benchmark)})
+        dataset = given.resolve(lambda path: str(Path(path).resolve()))
     return load_benchmark(dataset, made.task).samples
 
 

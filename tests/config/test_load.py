@@ -1,5 +1,6 @@
 """Configs from YAML: paths, overrides and errors; the config of asking about series too."""
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -270,6 +271,31 @@ def test_paths_start_at_the_config_and_names_stay(tmp_path: Path) -> None:
     assert asked.files == {"mkt_rf": str(tmp_path / "ff.csv")}
     changed = load_series_config(path, ["detect.numleak.series=[fama-french, unrate]"])
     assert changed.detect.numleak.series == ("fama-french", "unrate")
+
+
+@pytest.mark.parametrize(
+    ("path", "exists", "place"),
+    [
+        ("data", True, "data"),
+        ("acme/emotion", True, "acme/emotion"),
+        ("acme/emotion", False, None),
+        ("./data", False, "data"),
+        ("../data", False, "../data"),
+    ],
+)
+def test_a_folder_for_datasets_is_beside_the_config_and_a_dataset_on_the_hub_keeps_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, place: str | None, *, exists: bool
+) -> None:
+    folder, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (elsewhere / path).mkdir(parents=True)
+    folder.mkdir()
+    if exists:
+        (folder / path).mkdir(parents=True)
+    monkeypatch.chdir(elsewhere)
+    raw = BASE | {"dataset": {"format": "hf", "path": path}}
+    dataset = parse_config(raw, where="c.yaml", base=folder).dataset
+    assert dataset.path == (path if place is None else os.path.realpath(folder / place))
+    assert dataset.is_on_hub == (place is None)
 
 
 @pytest.mark.parametrize(

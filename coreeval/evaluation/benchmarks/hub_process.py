@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -72,6 +73,10 @@ class _Trouble:
     message: str
     where: str
     hint: str
+
+
+_NO_DATASETS = Path(__file__).parent
+"""A folder in which no dataset can be, so that the name of one is not taken for a folder."""
 
 
 def ask_apart(question: HubQuestion) -> HubAnswer:
@@ -167,7 +172,10 @@ def serve() -> None:
     answers = take_answer_stream()
     limit_memory(MOST_MEMORY)
     try:
-        for part in answer(pickle.load(sys.stdin.buffer)):
+        question: HubQuestion = pickle.load(sys.stdin.buffer)
+        if not Path(question.path).is_absolute():
+            os.chdir(_NO_DATASETS)
+        for part in answer(question):
             packed = pickle.dumps(part, protocol=5)
             if len(packed) > MOST_ROW_BYTES:
                 packed = pickle.dumps(

@@ -67,8 +67,8 @@ def describe_notes(config: Config, manifest: Json) -> list[str]:
 
 
 def _name_source(config: Config) -> str:
-    path = config.dataset.path
-    return path if config.dataset.format == "hf" else PurePath(path).name
+    dataset = config.dataset
+    return dataset.path if dataset.is_on_hub else PurePath(dataset.path).name
 
 
 def describe_settings(config: Config) -> Json:

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from statistics import fmean
 
 from coreeval.agents.kinds import item_kind
@@ -92,7 +91,7 @@ def count_samples(
     dataset = setup.config.dataset
     if subset:
         limit, subset = subset.limit, subset.model_copy(update={"seed": setup.config.run.seed})
-    if dataset.format == "hf" and not Path(dataset.path).exists():
+    if dataset.is_on_hub:
         return _count_on_hub(setup, rows or limit)
     chance, drawn, by_target = random.Random(setup.config.run.seed), list[Sample](), Counter[str]()
     number = 0
