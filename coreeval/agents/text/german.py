@@ -39,7 +39,7 @@ REPORTING_WORDS = word_set(
     """
     sagt sagte sagen gesagt berichtet berichtete berichten bericht berichte laut zufolge teilt
     teilte mitgeteilt erklärt erklärte meldet meldete melden angaben heißt hieß demnach zeigt zeigte
-    zeigen
+    zeigen nennt nannte nennen spricht sprach bezeichnet bezeichnete
     """
 )
 NOT_NAMES = word_set(

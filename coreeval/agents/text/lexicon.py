@@ -38,7 +38,8 @@ comes days after`. Verbs that may state an act, such as `take` and `give`, are e
 REPORTING_WORDS = _split(
     """
     said say says saying told tell tells according reported reportedly report reports find finds
-    found show shows showed
+    found show shows showed call calls called describe describes described mention mentions
+    mentioned speak speaks spoke state states stated
     """
 )
 """Words that may introduce a quotation; headlines use a colon instead."""

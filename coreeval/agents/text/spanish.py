@@ -31,7 +31,8 @@ PERSONAL_WORDS = word_set(
 REPORTING_WORDS = word_set(
     """
     dice dicen dijo dijeron dicho afirma afirmó informa informó informaron informe asegura aseguró
-    señala señaló explica explicó según muestra mostró muestran
+    señala señaló explica explicó según muestra mostró muestran llama llamó habla habló describe
+    describió
     """
 )
 NOT_NAMES = word_set(
