@@ -90,7 +90,7 @@ CHECKS: dict[str, str] = {
     "harm": "harm to a real person",
     "headline_run": "many words of a headline in the same order",
     "headline_style": "the style of a headline",
-    "hashtags": "a different number of hashtags",
+    "hashtags": "more hashtags than its original",
     "hidden_signs": "invisible characters",
     "instructions": "instructions to a reader or a model",
     "label": "judge of labels: different label",

@@ -55,7 +55,7 @@ class Thresholds:
     """The largest share of D^s's word trigrams that may be in the original, locks masked (pilot
     §7)."""
     hashtags: int = 1
-    """The most hashtags gained or lost (pilot §7)."""
+    """The most hashtags gained (pilot §7)."""
     emoji: int = 1
     """The most emoji gained or lost (pilot §7)."""
     latin_share: float = 0.5

@@ -7,7 +7,7 @@ a text its task's spacing, since an arm must not be recognisable by its spaces (
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from coreeval.agents.checks.context import CheckContext
@@ -80,22 +80,22 @@ def check_mentions(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_hashtags(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect if the number of hashtags differs too much from the original."""
-    yield from _check_count(case, "hashtags", find_hashtags, case.limits.hashtags)
+    """Yield a defect if a text has too many more hashtags than the original.
+
+    It may have fewer: one that was about the old subject looks odd beside the new one.
+    """
+    for name, old, new in case.form_pairs():
+        most, found = len(find_hashtags(old)) + case.limits.hashtags, len(find_hashtags(new))
+        if found > most:
+            yield form_defect("hashtags", f"{name} has {found} hashtags; it may have {most}")
 
 
 def check_emoji(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect if the number of emoji differs too much from the original."""
-    yield from _check_count(case, "emoji", find_emoji, case.limits.emoji)
-
-
-def _check_count(
-    case: CheckContext, what: str, find: Callable[[str], Sequence[str]], slack: int
-) -> Iterator[Defect]:
     for name, old, new in case.form_pairs():
-        wanted, found = len(find(old)), len(find(new))
-        if abs(wanted - found) > slack:
-            yield form_defect(what, f"{name} has {found} {what}; the original has {wanted}")
+        wanted, found = len(find_emoji(old)), len(find_emoji(new))
+        if abs(wanted - found) > case.limits.emoji:
+            yield form_defect("emoji", f"{name} has {found} emoji; the original has {wanted}")
 
 
 def check_target(case: CheckContext) -> Iterator[Defect]:

@@ -60,6 +60,10 @@ def test_a_good_text_passes() -> None:
     assert check(GOOD) == []
 
 
+def test_hashtags_that_are_not_locked_may_go() -> None:
+    assert check(GOOD.replace("#sad #heat", "")) == []
+
+
 @pytest.mark.parametrize(
     ("new", "found"),
     [
@@ -68,7 +72,6 @@ def test_a_good_text_passes() -> None:
         (GOOD.replace("\U0001f62d", ""), ["lock"]),
         (f"{GOOD} \U0001f62d\U0001f62d", ["emoji"]),
         (f"{GOOD} #one #two", ["hashtags"]),
-        (GOOD.replace("#sad #heat", ""), ["hashtags"]),
         (f"{GOOD} and it goes on for quite a bit longer", ["length"]),
         (GOOD.replace("today", "in 2026"), ["numbers"]),
         (GOOD.replace("today", "900 jobs"), ["numbers"]),
