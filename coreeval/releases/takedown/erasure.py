@@ -5,14 +5,13 @@ The places are the stores, runs, releases and files below some folders.
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
-from coreeval.config import Config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunStateError, UsageError
 from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
@@ -33,11 +32,14 @@ from coreeval.releases.takedown.documents import (
 )
 from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
-from coreeval.releases.takedown.project_configs import list_project_inputs
+from coreeval.releases.takedown.project_configs import (
+    NamedFiles,
+    find_named_files,
+    report_config,
+)
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
-from coreeval.runs.own_config import read_own_config
 from coreeval.tools.files import is_plain_file, iter_tree
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.gdelt.own_files import find_own_entries
@@ -363,8 +365,10 @@ class _Search:
         """Erase the names from all places, or only look, and yield what is found."""
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         yield from map(report_missing, self.places.away)
+        yield from (report_config(*unread) for unread in self._named.unread.items())
         yield from self._missing_stores()
-        benchmarks, articles = list(self._benchmarks()), list(self._article_files())
+        benchmarks = _list_existing(self._named.benchmarks)
+        articles = _list_existing(self._named.articles)
         taken = self._taken((*benchmarks, *articles), dry=dry)
         for path, found in (*taken, *self._unchanged_files(benchmarks, articles)):
             self.tell(str(path))
@@ -433,45 +437,30 @@ class _Search:
         if count:
             yield TextMatches(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
-    def _benchmarks(self) -> Iterator[Path]:
-        """Yield the user's own files that configs are about, without duplicates.
-
-        Configs are those of the runs, and those beside the workspace and in the given folders.
-        """
-        places = (self.places.workspace.parent, *self.places.given)
-        projects = (path for folder in places for path in list_project_inputs(folder))
-        runs = (Path(config.dataset.path) for config in self._configs)
-        named = {Path(os.path.realpath(path)) for path in (*runs, *projects)}
-        yield from sorted(path for path in named if os.access(path, os.F_OK))
-
-    def _article_files(self) -> Iterator[Path]:
-        """Yield the user's own files of articles that the runs' configs name."""
-        sources = [config.knowledge.articles for config in self._configs]
-        listed = (path for each in sources for path in (*each.files, *each.ccnews))
-        named = {Path(os.path.realpath(path)) for path in listed}
-        yield from sorted(path for path in named if os.access(path, os.F_OK))
-
     def _missing_stores(self) -> Iterator[TextMatches]:
         """Yield a report on each place of news that a run's config names and that is missing."""
-        named = {each.knowledge.path for each in self._configs if each.knowledge.path}
-        for path in sorted(Path(each) for each in named if not os.access(each, os.F_OK)):
+        for path in sorted(self._named.news - {*_list_existing(self._named.news)}):
             yield TextMatches(
                 kind=UNREADABLE_FILE, path=path, count=1, action="reported", to_do=_MISSING_NOTE
             )
 
     def _stores(self) -> Iterator[Path]:
         """Yield the news stores that the runs' configs name."""
-        named = {Path(each.knowledge.path) for each in self._configs if each.knowledge.path}
-        yield from sorted(path.resolve() for path in named if os.access(path / DATABASE, os.F_OK))
+        yield from (path for path in sorted(self._named.news) if _has_catalog(path))
 
     @cached_property
-    def _configs(self) -> list[Config]:
-        """The configs of the runs, with the present places of their files."""
-        found = []
-        for files in self.places.runs:
-            with suppress(CoreEvalError):  # unreadable ones are among the fixed files
-                found.append(read_own_config(files))
-        return found
+    def _named(self) -> NamedFiles:
+        """The files that configs of the runs, beside the workspace or in given folders name."""
+        folders = (self.places.workspace.parent, *self.places.given)
+        return find_named_files(self.places.runs, folders)
+
+
+def _list_existing(paths: Iterable[Path]) -> list[Path]:
+    return sorted(path for path in paths if os.access(path, os.F_OK))
+
+
+def _has_catalog(store: Path) -> bool:
+    return os.access(store / DATABASE, os.F_OK)
 
 
 def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
