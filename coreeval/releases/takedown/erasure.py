@@ -275,6 +275,9 @@ _LATE_NOTE = "it was not checked: run this command again once the other command 
 _ARTICLES_NOTE = (
     "it is your file and is left unchanged: texts that name someone on the list are not used"
 )
+_NEWS_NOTE = (
+    "a run's config names it as news, and it is left unchanged: name it as an argument to clean it"
+)
 _NAME_NOTE = (
     "you chose its name, or it has the name of your config: rename it (and the config, if it has "
     "the same name), or delete it"
@@ -417,6 +420,13 @@ class _Search:
             yield path, self._report("benchmark", path, _BENCHMARK_NOTE, self._is_of(path))
         for path in articles:
             yield path, self._report("articles", path, _ARTICLES_NOTE, self._is_of(path))
+        for path in _list_existing(self._named.news):
+            if not _has_catalog(path):
+                yield path, self._report("files of news", path, _NEWS_NOTE, self._is_elsewhere)
+
+    def _is_elsewhere(self, path: Path) -> bool:
+        """Return whether a file is neither in the workspace nor given, so not searched yet."""
+        return not any(map(path.is_relative_to, (self.places.workspace, *self.places.given)))
 
     def _is_of(self, benchmark: Path) -> Callable[[Path], bool]:
         return lambda path: self.places.is_from(path, benchmark)

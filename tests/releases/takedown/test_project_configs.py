@@ -102,3 +102,14 @@ def check_files(files: RunFiles, found: list[TextMatches]) -> None:
     assert actions[project.with_name("store")] == "deleted"
     assert actions[project / "rows.csv"] == "reported"
     assert (project / "rows.csv").read_text() == ROWS
+
+
+def test_files_of_news_outside_the_workspace_are_reported(files: RunFiles) -> None:
+    store = files.root.parent.with_name("store")
+    (store / "store.db").unlink()
+    found = take_down(files)
+    (left,) = [each for each in found if each.path == store]
+    assert (left.kind, left.count, left.action) == ("files of news", 2, "reported")
+    finder, home = NameFinder(["Taco Bell"]), Workspace(files.root.parent / ".coreeval")
+    given = Erasure(home, [store], finder, home.takedown, lambda _: None).count_all()
+    assert not any(each.kind == "files of news" for each in given), "they are searched themselves"
