@@ -254,6 +254,18 @@ def test_a_damaged_file_of_a_news_store_is_reported(
     assert "Taco Bell" not in sheet.read_text()
 
 
+def test_downloads_that_cannot_be_deleted_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_rows(tmp_path, row("https://a.example/x", title="Nobody opens"))
+    compact(tmp_path)
+    downloads = tmp_path / ".coreeval-downloads"
+    downloads.mkdir()
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # as in another user's folder
+    (told,) = erase_news(tmp_path, FINDER, dry=False)
+    assert (told.path, "cannot be deleted" in told.to_do) == (downloads, True)
+
+
 def titles(store: Path, name: str) -> int:
     with open_local(store, store.parent, min_precision="crawl") as news:
         query = EntityQuery(id="q", text=name)
