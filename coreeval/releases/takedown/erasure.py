@@ -75,7 +75,7 @@ class Places:
     fixed: list[Path] = field(default_factory=list)
     """The files in which names are only reported."""
     away: list[Path] = field(default_factory=list)
-    """Missing folders of batches."""
+    """Folders of batches that are missing or cannot be read."""
     refused: dict[Path, Exception] = field(default_factory=dict)
     """Runs and stores that are not opened because a link in them leads elsewhere, and folders that
     cannot be read."""
@@ -129,7 +129,12 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     for root in (workspace.root, *given):
         if root.exists():
             _walk(root.resolve(), found, seen)
-    for each in map(find_batch_files, found.calls):
+    for store in found.calls:
+        try:
+            each = find_batch_files(store)
+        except RunError as error:
+            found.refused[store] = error
+            continue
         found.files += [path for path in each.files if path not in seen]
         found.away += each.missing
         seen.update(each.files)
