@@ -3,12 +3,12 @@
 The places are the stores, runs, releases and files below some folders.
 """
 
-import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
@@ -35,7 +35,10 @@ from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.project_configs import (
     NamedFiles,
     find_named_files,
-    report_config,
+    has_catalog,
+    list_beside,
+    list_existing,
+    report_unknown,
 )
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
@@ -287,10 +290,6 @@ _NAME_NOTE = (
     "you chose its name, or it has the name of your config: rename it (and the config, if it has "
     "the same name), or delete it"
 )
-_MISSING_NOTE = (
-    "a run's config names this folder of news, which is missing: if it was moved, run this command "
-    "again with its new place as an argument"
-)
 _FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
 """More bytes than any benchmark file has; a special file of the system may have no end."""
@@ -373,10 +372,9 @@ class _Search:
         """Erase the names from all places, or only look, and yield what is found."""
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         yield from map(report_missing, self.places.away)
-        yield from (report_config(*unread) for unread in self._named.unread.items())
-        yield from self._missing_stores()
-        benchmarks = _list_existing(self._named.benchmarks)
-        articles = _list_existing(self._named.articles)
+        yield from report_unknown(self._named)
+        benchmarks = list_existing(self._named.benchmarks)
+        articles = list_existing(self._named.articles)
         taken = self._taken((*benchmarks, *articles), dry=dry)
         for path, found in (*taken, *self._unchanged_files(benchmarks, articles)):
             self.tell(str(path))
@@ -403,7 +401,8 @@ class _Search:
         """Yield the places to erase the names from, with the work on each; `inputs` are left."""
         places, finder = self.places, self.finder
         runs = {files.root: files for files in places.runs}
-        stores = dict.fromkeys((*places.news, *self._stores()))
+        named = (path for path in list_existing(self._named.news) if has_catalog(path))
+        stores = dict.fromkeys((*places.news, *named))
         files = [path for path in places.files
                  if not any(places.is_from(path, each) for each in inputs)]  # fmt: skip
         yield from ((path, erase_calls(path, finder, dry=dry)) for path in places.calls)
@@ -425,8 +424,8 @@ class _Search:
             yield path, self._report("benchmark", path, _BENCHMARK_NOTE, self._is_of(path))
         for path in articles:
             yield path, self._report("articles", path, _ARTICLES_NOTE, self._is_of(path))
-        for path in _list_existing(self._named.news):
-            if not _has_catalog(path):
+        for path in list_existing(self._named.news):
+            if not has_catalog(path):
                 yield path, self._report("files of news", path, _NEWS_NOTE, self._is_elsewhere)
 
     def _is_elsewhere(self, path: Path) -> bool:
@@ -452,30 +451,13 @@ class _Search:
         if count:
             yield TextMatches(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
-    def _missing_stores(self) -> Iterator[TextMatches]:
-        """Yield a report on each place of news that a run's config names and that is missing."""
-        for path in sorted(self._named.news - {*_list_existing(self._named.news)}):
-            yield TextMatches(
-                kind=UNREADABLE_FILE, path=path, count=1, action="reported", to_do=_MISSING_NOTE
-            )
-
-    def _stores(self) -> Iterator[Path]:
-        """Yield the news stores that the runs' configs name."""
-        yield from (path for path in sorted(self._named.news) if _has_catalog(path))
-
     @cached_property
     def _named(self) -> NamedFiles:
-        """The files that configs of the runs, beside the workspace or in given folders name."""
-        folders = (self.places.workspace.parent, *self.places.given)
-        return find_named_files(self.places.runs, folders)
-
-
-def _list_existing(paths: Iterable[Path]) -> list[Path]:
-    return sorted(path for path in paths if os.access(path, os.F_OK))
-
-
-def _has_catalog(store: Path) -> bool:
-    return os.access(store / DATABASE, os.F_OK)
+        """The files that configs name: those of the runs, beside the workspace, or given."""
+        places = self.places
+        folders = (places.workspace.parent, *places.given)
+        inside = (path for path in places.files if path.suffix in (".yaml", ".yml"))
+        return find_named_files(places.runs, (*chain(*map(list_beside, folders)), *inside))
 
 
 def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:

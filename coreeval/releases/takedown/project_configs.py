@@ -5,7 +5,7 @@ another key or not for a refresh protects and names them, too.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,20 @@ from coreeval.config.user_files import read_text
 from coreeval.errors import ConfigError, RunStateError
 from coreeval.paths import expand_home
 from coreeval.releases.takedown.calls import UNREADABLE_FILE, TextMatches
-from coreeval.runs.config_source import list_small_configs
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.runs.own_config import locate_recorded
+from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.workspace import RunFiles
+
+_UNREAD_NOTE = (
+    "so the benchmark and the news that this config names may be unknown: correct it or restore it "
+    "from a backup, then run this command again; of a run, you can instead name the news store as "
+    "an argument and then delete the run"
+)
+_MISSING_NOTE = (
+    "a run's config names this folder of news, which is missing: if it was moved, run this command "
+    "again with its new place as an argument"
+)
 
 
 @dataclass(frozen=True)
@@ -34,35 +44,49 @@ class NamedFiles:
     """Configs that are missing or damaged, so that files that they name may not be known."""
 
 
-def find_named_files(runs: Iterable[RunFiles], folders: Iterable[Path]) -> NamedFiles:
-    """Return the files that the configs of runs, and the config files in some folders, name.
+def find_named_files(runs: Iterable[RunFiles], files: Iterable[Path]) -> NamedFiles:
+    """Return the files that the configs of runs, and those among some YAML files, name.
 
     A benchmark is the user's own, even if no run was made from a config yet, or its run is
     elsewhere.
     """
     found = NamedFiles()
-    for files in runs:
-        _add_from_run(found, files)
-    for file in {file: None for folder in folders for file in list_small_configs(folder)}:
+    for each in runs:
+        _add_from_run(found, each)
+    for file in dict.fromkeys(files):
+        text = _read_plain_file(file)
+        if "dataset" not in text:
+            continue
         try:
             _add_from_config(found, file, is_of_run=False)
         except ConfigError as error:
-            if _looks_like_config(file):
+            if any(line.startswith("dataset:") for line in text.splitlines()):
                 found.unread[file] = error
     return found
 
 
-def report_config(path: Path, error: ConfigError) -> TextMatches:
-    """Return the report about a config that cannot be read."""
-    return TextMatches(
-        kind=UNREADABLE_FILE,
-        path=path,
-        count=1,
-        action="reported",
-        to_do=f"{error.message}, so the benchmark and the news that this config names may be "
-        "unknown: correct it or restore it from a backup, then run this command again; of a run, "
-        "you can instead name the news store as an argument and then delete the run",
-    )
+def list_beside(folder: Path) -> list[Path]:
+    """Return the YAML files in a folder."""
+    return sorted(folder.glob("*.y*ml"))
+
+
+def list_existing(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths at which there is something."""
+    return sorted(path for path in paths if os.access(path, os.F_OK))
+
+
+def has_catalog(news: Path) -> bool:
+    """Return whether a place of news is a store, not files from which a store is made."""
+    return os.access(news / DATABASE, os.F_OK)
+
+
+def report_unknown(named: NamedFiles) -> Iterator[TextMatches]:
+    """Yield a report on each config that cannot be read, and on each missing place of news."""
+    notes = {path: f"{error.message}, {_UNREAD_NOTE}" for path, error in named.unread.items()}
+    missing = named.news - {*list_existing(named.news)}
+    notes |= dict.fromkeys(sorted(missing), _MISSING_NOTE)
+    for path, note in notes.items():
+        yield TextMatches(kind=UNREADABLE_FILE, path=path, count=1, action="reported", to_do=note)
 
 
 def _add_from_run(found: NamedFiles, files: RunFiles) -> None:
@@ -123,9 +147,9 @@ def _resolve(folder: Path, path: str, at: Callable[[str], str]) -> Path:
         raise ConfigError(f"no file can have the path {path!r}", where=str(folder)) from None
 
 
-def _looks_like_config(file: Path) -> bool:
-    """Return whether a file that is not YAML seems to be a config, not another program's file."""
+def _read_plain_file(file: Path) -> str:
+    """Return the text of a file; empty if it cannot be read, as then no run can begin from it."""
     try:
-        return any(line.startswith("dataset:") for line in read_text(file).splitlines())
+        return read_text(file) if file.is_file() else ""
     except (OSError, UnicodeDecodeError):
-        return False
+        return ""

@@ -72,14 +72,18 @@ def test_a_config_of_another_version_names_the_same_files(files: RunFiles) -> No
     check_files(files, found)
 
 
-def test_a_project_config_with_mistakes_keeps_its_benchmark(files: RunFiles) -> None:
+@pytest.mark.parametrize("name", ["weekly.yaml", "configs/more/weekly.yml"])
+def test_a_project_config_with_mistakes_keeps_its_benchmark(files: RunFiles, name: str) -> None:
     for path in (files.config, files.store, files.manifest):
         path.unlink()
-    config = files.root.parent / "weekly.yaml"
-    config.write_text(change_version(config.read_text()))
+    project = files.root.parent
+    text = (project / "weekly.yaml").read_text()
+    (project / "weekly.yaml").unlink()
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_text(change_version(text))
     found = take_down(files)
     assert not any(each.kind == UNREADABLE_FILE for each in found)
-    assert (config.parent / "rows.csv").read_text() == ROWS
+    assert (project / "rows.csv").read_text() == ROWS
 
 
 def test_a_project_config_that_is_not_yaml_is_reported(files: RunFiles) -> None:
