@@ -95,9 +95,14 @@ class NameFinder:
         return self._finds_closely(" ".join(light.split()))
 
     def finds_in(self, value: object) -> bool:
-        """Return whether any text in a value, including the keys of mappings, names somebody."""
+        """Return whether any text in a value, including the keys of mappings, names somebody.
+
+        Bytes count as text: some programs write texts as binary columns.
+        """
         if isinstance(value, str):
             return self.finds(value)
+        if isinstance(value, bytes):
+            return self.finds(value.decode(errors="replace"))
         if isinstance(value, dict):
             return any(self.finds_in(part) for pair in value.items() for part in pair)
         return isinstance(value, list | tuple) and any(map(self.finds_in, value))

@@ -120,7 +120,7 @@ class ConfigSource(Value):
 
     def _find_renamed(self, name: str, folder: Path) -> Path | None:
         """Return the only config file for a benchmark in a folder; None if there are several."""
-        files = list_small_configs(folder)
+        files = _list_small_configs(folder)
         found = [file for file in files if self._describes(file, name, unreadable=False)]
         return found[0] if len(found) == 1 else None
 
@@ -174,7 +174,7 @@ class ConfigSource(Value):
         return str(old / Path(path).relative_to(new)) if inside else path
 
 
-def list_small_configs(folder: Path) -> list[Path]:
+def _list_small_configs(folder: Path) -> list[Path]:
     """Return the YAML files in a folder that a search for configs reads."""
     there = (file for file in sorted(folder.glob("*.y*ml")) if _is_file(file))
     small = (file for file in there if file.stat().st_size <= _MOST_CONFIG_BYTES)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from coreeval.config import ROLES, Config, ModelsConfig, load_config
 from coreeval.config.load import read_takedown_path, relocate_config
-from coreeval.errors import CoreEvalError, RunStateError
+from coreeval.errors import CoreEvalError
 from coreeval.runs.config_source import ConfigSource
-from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import RunFiles
 
@@ -31,19 +31,6 @@ def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str
     return relocate_config(
         load_config(files.config, overrides), locate_recorded(manifest.source), str
     )
-
-
-def read_own_config(files: RunFiles) -> Config:
-    """Return the same as `load_own_config` for a run whose manifest may be missing or damaged.
-
-    Raises:
-        ConfigError: the config cannot be read.
-    """
-    try:
-        manifest = read_manifest(files.manifest)
-    except RunStateError:
-        return load_config(files.config)
-    return load_own_config(files, manifest)
 
 
 def load_config_file(source: ConfigSource, frozen: Config) -> Config:

@@ -41,6 +41,9 @@ _NOT_UNPACKED = (
 )  # fmt: skip
 """Signatures of bzip2, xz, zstd, LZ4, 7-Zip, RAR, Arrow and Feather files, which are only
 reported."""
+_NOT_LINES = (_GZIP, _ZIP + b"\x03\x04", _PARQUET, *_NOT_UNPACKED)
+"""Signatures of files in which texts are not lines, if they are themselves in a packed file."""
+_PACKED_TWICE = "a packed file in it cannot be searched: unpack it"
 _PIECE = 1 << 20
 """Characters of a line read at a time."""
 _TAIL = 256
@@ -108,7 +111,12 @@ def count_matches(path: Path, finder: NameFinder) -> int:
     if start.startswith(_NOT_UNPACKED):
         raise ValueError("it is packed in an unsupported format")
     with _open_text(path) as lines:
-        return _count_lines(lines, finder)
+        count = _count_lines(lines, finder)
+    if start.startswith(_GZIP) and not count:
+        with gzip.open(path) as packed:
+            if packed.read(16).startswith(_NOT_LINES):
+                raise ValueError(_PACKED_TWICE)
+    return count
 
 
 def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
@@ -362,14 +370,18 @@ def _count_zip(path: Path, finder: NameFinder) -> int:
     with ZipFile(path) as packed:
         if sum(member.file_size for member in packed.infolist()) > MOST_UNPACKED:
             raise ValueError(f"it unpacks to more than {MOST_UNPACKED:,} bytes")
-        count = sum(map(finder.finds, packed.namelist()))
+        count, is_packed_twice = sum(map(finder.finds, packed.namelist())), False
         for name in packed.namelist():
             with packed.open(name) as member:
-                encoding = _encoding(member.read(64))
+                start = member.read(64)
+            encoding, is_packed = _encoding(start), start.startswith(_NOT_LINES)
+            is_packed_twice = is_packed_twice or is_packed
             errors = "surrogateescape" if encoding.startswith("utf-8") else "replace"
             with packed.open(name) as member:
                 lines = io.TextIOWrapper(member, encoding, errors=errors, newline="")
                 count += _count_lines(lines, finder)
+        if is_packed_twice and not count:
+            raise ValueError(_PACKED_TWICE)
         return count
 
 

@@ -3,16 +3,15 @@
 The places are the stores, runs, releases and files below some folders.
 """
 
-import os
 import stat
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
-from coreeval.config import Config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunStateError, UsageError
 from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
@@ -33,11 +32,17 @@ from coreeval.releases.takedown.documents import (
 )
 from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
-from coreeval.releases.takedown.project_configs import list_project_inputs
+from coreeval.releases.takedown.project_configs import (
+    NamedFiles,
+    find_named_files,
+    has_catalog,
+    list_beside,
+    list_existing,
+    report_unknown,
+)
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
-from coreeval.runs.own_config import read_own_config
 from coreeval.tools.files import is_plain_file, iter_tree
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.gdelt.own_files import find_own_entries
@@ -73,7 +78,7 @@ class Places:
     fixed: list[Path] = field(default_factory=list)
     """The files in which names are only reported."""
     away: list[Path] = field(default_factory=list)
-    """Missing folders of batches."""
+    """Folders of batches that are missing or cannot be read."""
     refused: dict[Path, Exception] = field(default_factory=dict)
     """Runs and stores that are not opened because a link in them leads elsewhere, and folders that
     cannot be read."""
@@ -127,7 +132,12 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     for root in (workspace.root, *given):
         if root.exists():
             _walk(root.resolve(), found, seen)
-    for each in map(find_batch_files, found.calls):
+    for store in found.calls:
+        try:
+            each = find_batch_files(store)
+        except RunError as error:
+            found.refused[store] = error
+            continue
         found.files += [path for path in each.files if path not in seen]
         found.away += each.missing
         seen.update(each.files)
@@ -273,13 +283,12 @@ _LATE_NOTE = "it was not checked: run this command again once the other command 
 _ARTICLES_NOTE = (
     "it is your file and is left unchanged: texts that name someone on the list are not used"
 )
+_NEWS_NOTE = (
+    "a run's config names it as news, and it is left unchanged: name it as an argument to clean it"
+)
 _NAME_NOTE = (
     "you chose its name, or it has the name of your config: rename it (and the config, if it has "
     "the same name), or delete it"
-)
-_MISSING_NOTE = (
-    "a run's config names this folder of news, which is missing: if it was moved, run this command "
-    "again with its new place as an argument"
 )
 _FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
@@ -363,8 +372,9 @@ class _Search:
         """Erase the names from all places, or only look, and yield what is found."""
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         yield from map(report_missing, self.places.away)
-        yield from self._missing_stores()
-        benchmarks, articles = list(self._benchmarks()), list(self._article_files())
+        yield from report_unknown(self._named)
+        benchmarks = list_existing(self._named.benchmarks)
+        articles = list_existing(self._named.articles)
         taken = self._taken((*benchmarks, *articles), dry=dry)
         for path, found in (*taken, *self._unchanged_files(benchmarks, articles)):
             self.tell(str(path))
@@ -391,7 +401,8 @@ class _Search:
         """Yield the places to erase the names from, with the work on each; `inputs` are left."""
         places, finder = self.places, self.finder
         runs = {files.root: files for files in places.runs}
-        stores = dict.fromkeys((*places.news, *self._stores()))
+        named = (path for path in list_existing(self._named.news) if has_catalog(path))
+        stores = dict.fromkeys((*places.news, *named))
         files = [path for path in places.files
                  if not any(places.is_from(path, each) for each in inputs)]  # fmt: skip
         yield from ((path, erase_calls(path, finder, dry=dry)) for path in places.calls)
@@ -413,6 +424,13 @@ class _Search:
             yield path, self._report("benchmark", path, _BENCHMARK_NOTE, self._is_of(path))
         for path in articles:
             yield path, self._report("articles", path, _ARTICLES_NOTE, self._is_of(path))
+        for path in list_existing(self._named.news):
+            if not has_catalog(path):
+                yield path, self._report("files of news", path, _NEWS_NOTE, self._is_elsewhere)
+
+    def _is_elsewhere(self, path: Path) -> bool:
+        """Return whether a file is neither in the workspace nor given, so not searched yet."""
+        return not any(map(path.is_relative_to, (self.places.workspace, *self.places.given)))
 
     def _is_of(self, benchmark: Path) -> Callable[[Path], bool]:
         return lambda path: self.places.is_from(path, benchmark)
@@ -433,45 +451,13 @@ class _Search:
         if count:
             yield TextMatches(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
-    def _benchmarks(self) -> Iterator[Path]:
-        """Yield the user's own files that configs are about, without duplicates.
-
-        Configs are those of the runs, and those beside the workspace and in the given folders.
-        """
-        places = (self.places.workspace.parent, *self.places.given)
-        projects = (path for folder in places for path in list_project_inputs(folder))
-        runs = (Path(config.dataset.path) for config in self._configs)
-        named = {Path(os.path.realpath(path)) for path in (*runs, *projects)}
-        yield from sorted(path for path in named if os.access(path, os.F_OK))
-
-    def _article_files(self) -> Iterator[Path]:
-        """Yield the user's own files of articles that the runs' configs name."""
-        sources = [config.knowledge.articles for config in self._configs]
-        listed = (path for each in sources for path in (*each.files, *each.ccnews))
-        named = {Path(os.path.realpath(path)) for path in listed}
-        yield from sorted(path for path in named if os.access(path, os.F_OK))
-
-    def _missing_stores(self) -> Iterator[TextMatches]:
-        """Yield a report on each place of news that a run's config names and that is missing."""
-        named = {each.knowledge.path for each in self._configs if each.knowledge.path}
-        for path in sorted(Path(each) for each in named if not os.access(each, os.F_OK)):
-            yield TextMatches(
-                kind=UNREADABLE_FILE, path=path, count=1, action="reported", to_do=_MISSING_NOTE
-            )
-
-    def _stores(self) -> Iterator[Path]:
-        """Yield the news stores that the runs' configs name."""
-        named = {Path(each.knowledge.path) for each in self._configs if each.knowledge.path}
-        yield from sorted(path.resolve() for path in named if os.access(path / DATABASE, os.F_OK))
-
     @cached_property
-    def _configs(self) -> list[Config]:
-        """The configs of the runs, with the present places of their files."""
-        found = []
-        for files in self.places.runs:
-            with suppress(CoreEvalError):  # unreadable ones are among the fixed files
-                found.append(read_own_config(files))
-        return found
+    def _named(self) -> NamedFiles:
+        """The files that configs name: those of the runs, beside the workspace, or given."""
+        places = self.places
+        folders = (places.workspace.parent, *places.given)
+        inside = (path for path in places.files if path.suffix in (".yaml", ".yml"))
+        return find_named_files(places.runs, (*chain(*map(list_beside, folders)), *inside))
 
 
 def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:

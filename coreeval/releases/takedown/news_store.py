@@ -15,7 +15,12 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from coreeval.agents.name_finder import STROKED, NameFinder
 from coreeval.errors import KnowledgeError, RunLocked
 from coreeval.releases.takedown.calls import TextMatches, open_database, sqlite_errors, transaction
-from coreeval.releases.takedown.documents import MALFORMED, MOST_UNPACKED, erase_in_document
+from coreeval.releases.takedown.documents import (
+    MALFORMED,
+    MOST_UNPACKED,
+    erase_in_document,
+    report_unreadable,
+)
 from coreeval.tools.files import hold_lock, read_parquet_parts, replacing
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.store_catalog import (
@@ -25,7 +30,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     list_segments,
     open_catalog,
 )
-from coreeval.tools.gdelt.own_files import find_aside_files, refuse_special_files, remove_part
+from coreeval.tools.gdelt.own_files import WORK, find_aside_files, refuse_special_files, remove_part
 from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
 from coreeval.tools.stores.heartbeat import StoreDatabase
 
@@ -71,6 +76,11 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
         with open_catalog(root) as database:
             for folder in find_replaced_parts(root, database):  # kept for searches in progress
                 remove_part(folder)
+    for folder in (layout.downloads, root / "parts" / WORK):
+        if folder.is_dir():
+            yield report_unreadable(
+                folder, ValueError("a killed sync left it; it cannot be deleted")
+            )
 
 
 def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:

@@ -218,7 +218,7 @@ def _is_read_as_text(fields: str, label: str) -> bool:
 
 
 def _matches_name(values: Iterable[object], finder: NameFinder) -> bool:
-    return any(finder.finds(value) for value in values if isinstance(value, str))
+    return any(map(finder.finds_in, values))  # also bytes, in a run from somebody else
 
 
 def _rewritten_samples(
@@ -276,7 +276,7 @@ def _matching_rows(
 
 def _blank_text(text: object, finder: NameFinder) -> object:
     """Return a text without the names; in JSON, only the values with names are blanked."""
-    if not isinstance(text, str) or not finder.finds(text):
+    if not isinstance(text, str | bytes) or not finder.finds_in(text):
         return text
     try:
         value = json.loads(text)

@@ -12,6 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from openpyxl import Workbook, load_workbook
 from openpyxl.comments import Comment
@@ -20,7 +22,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.takedown import documents
-from coreeval.releases.takedown.calls import TextMatches
+from coreeval.releases.takedown.calls import UNREADABLE_FILE, TextMatches
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.runs import erase_rows, find_matches
 from coreeval.tools.clock import utc_now
@@ -184,6 +186,25 @@ def test_names_of_files_and_members_are_told(tmp_path: Path) -> None:
         file.writestr("notes/jane_q_example.txt", "x")
     assert [found.kind for found in forget(path)] == ["texts", "name of a file"]
     (found,) = forget(packed)
+    assert (found.action, found.count) == ("reported", 1)
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.jsonl.gz"])
+def test_a_packed_file_in_a_packed_file_is_told(tmp_path: Path, name: str) -> None:
+    path, inside = tmp_path / name, gzip.compress(f"{NAME}\n".encode())
+    if name == "a.zip":
+        with ZipFile(path, "w", ZIP_DEFLATED) as file:
+            file.writestr("x.txt.gz", inside)
+    else:
+        path.write_bytes(gzip.compress(inside))
+    (found,) = forget(path)
+    assert (found.kind, "unpack it" in found.to_do) == (UNREADABLE_FILE, True)
+
+
+def test_texts_in_a_binary_column_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": pa.array([f"by {NAME}".encode(), b"x"], pa.binary())}), path)
+    (found,) = forget(path)
     assert (found.action, found.count) == ("reported", 1)
 
 

@@ -119,12 +119,9 @@ def test_names_of_labels_and_models_are_reported(path: Path) -> None:
     assert "delete the run" in left.to_do
 
 
-def test_the_cause_of_a_sample_goes_with_its_reason(path: Path) -> None:
-    change(
-        path,
-        sample(1, "s", "nothing"),
-        (RESULT, ("s", "Zoe Quux is unknown: stop", "Zoe Quux is unknown")),
-    )
+@pytest.mark.parametrize("reason", ["Zoe Quux is unknown: stop", b"Zoe Quux, in bytes"])
+def test_the_cause_of_a_sample_goes_with_its_reason(path: Path, reason: str | bytes) -> None:
+    change(path, sample(1, "s", "nothing"), (RESULT, ("s", reason, "Zoe Quux is unknown")))
     erase_rows(path, find_matches(path, FINDER))
     assert rows(path, "SELECT reason, cause FROM results") == [(TAKEN_DOWN, TAKEN_DOWN)]
     assert rows(path, "SELECT cause FROM listing") == [(TAKEN_DOWN,)]

@@ -24,11 +24,11 @@ from openpyxl import Workbook
 from coreeval.agents.name_finder import NameFinder
 from coreeval.api.calls import export_calls
 from coreeval.api.reviews import review
-from coreeval.errors import KnowledgeError, RunCorrupt, RunStateError, UsageError
+from coreeval.errors import KnowledgeError, RunCorrupt, RunLocked, RunStateError, UsageError
 from coreeval.graph.cassettes.record import record as record_cassette
 from coreeval.releases.annotation_sheets import export_sheets
 from coreeval.releases.exports.export import export
-from coreeval.releases.takedown import erasure, news_store
+from coreeval.releases.takedown import batch_folders, erasure, news_store
 from coreeval.releases.takedown.calls import TextMatches, erase_cache_entries, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.erasure import Erasure, erase_scores, find_places
@@ -130,6 +130,30 @@ async def test_the_folders_of_batches_are_looked_into(tmp_path: Path) -> None:
     assert FINDER.finds((folder / "another.jsonl").read_text()), "it is of nobody's batch"
     (left,) = (each for each in found if each.path == away)
     assert left.action == "reported" and "mount it or move it back" in left.to_do
+
+
+@pytest.mark.parametrize("problem", ["store in use", "folder closed"])
+async def test_files_of_batches_that_cannot_be_looked_for_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    workspace = Workspace(tmp_path / "home")
+    workspace.root.mkdir()
+    with closing(open_calls(workspace.calls, "run@now")) as calls:
+        await calls.batches.queue(question("a"))
+        (length,) = calls.batches.queue_lengths()
+        now = datetime(2026, 11, 28, tzinfo=UTC)
+        await calls.batches.begin(length, ["a"], made_at=now, budget_usd=10.0, folder=str(tmp_path))
+
+    def refuse(path: Path, **_: object) -> None:
+        raise RunLocked("another process uses this database", where=str(path))
+
+    if problem == "store in use":
+        monkeypatch.setattr(batch_folders, "open_database", refuse)
+    else:
+        monkeypatch.setattr("os.access", lambda *_: False)
+    found = Erasure(workspace, [], FINDER, workspace.takedown, lambda _: None).count_all()
+    (told,) = (each for each in found if each.kind == "file that cannot be read")
+    assert told.path == (workspace.calls if problem == "store in use" else tmp_path)
 
 
 def test_a_call_loses_its_words_and_keeps_its_price(tmp_path: Path) -> None:
@@ -252,6 +276,18 @@ def test_a_damaged_file_of_a_news_store_is_reported(
     (told,) = (each for each in found if each.kind == "file that cannot be read")
     assert (told.path, "data file of the news store" in told.to_do) == (store, True)
     assert "Taco Bell" not in sheet.read_text()
+
+
+def test_downloads_that_cannot_be_deleted_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_rows(tmp_path, row("https://a.example/x", title="Nobody opens"))
+    compact(tmp_path)
+    downloads = tmp_path / ".coreeval-downloads"
+    downloads.mkdir()
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # as in another user's folder
+    (told,) = erase_news(tmp_path, FINDER, dry=False)
+    assert (told.path, "cannot be deleted" in told.to_do) == (downloads, True)
 
 
 def titles(store: Path, name: str) -> int:

@@ -1,0 +1,119 @@
+"""Configs of runs and projects that are damaged: what they name is searched, left or reported."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.agents.name_finder import NameFinder
+from coreeval.releases.takedown.calls import UNREADABLE_FILE, TextMatches
+from coreeval.releases.takedown.erasure import Erasure
+from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.sync.sync import Around, sync_folder
+from coreeval.tools.workspace import RunFiles, Workspace
+from tests.cli.kit import DEMO
+from tests.releases.kit import make_run
+
+ROWS = "text,label\nLunch at Taco Bell,joy\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RunFiles:
+    """Return a run whose news store is beside its project, and whose benchmark is a table."""
+    project = tmp_path / "project"
+    project.mkdir()
+    sync_folder(tmp_path / "store", DEMO / "news", around=Around(finish=compact))
+    news = {"window": {"start": "2026-11-01"}, "path": "../store"}
+    files = make_run(project, knowledge=news).files
+    (project / "rows.csv").write_text(ROWS)
+    for config in (project / "weekly.yaml", files.config):
+        said = yaml.safe_load(config.read_text())
+        said["dataset"] |= {"format": "csv", "path": str(project / "rows.csv")}
+        config.write_text(yaml.safe_dump(said, sort_keys=False))
+    manifest = json.loads(files.manifest.read_text())
+    manifest["knowledge"]["path"] = str(tmp_path / "store")
+    files.manifest.write_text(json.dumps(manifest))
+    return files
+
+
+def cut(text: str) -> str:
+    return text[: text.index("train_split") + 5]
+
+
+def cut_after_a_line(text: str) -> str:
+    return text[: text.index("  train_split")]
+
+
+def change_version(text: str) -> str:
+    return text + "another_key: true\n"
+
+
+@pytest.mark.parametrize("damage", [cut, cut_after_a_line, None])
+def test_a_run_whose_config_is_damaged_is_reported_and_its_files_are_found(
+    files: RunFiles, damage: Callable[[str], str] | None
+) -> None:
+    text = files.config.read_text()
+    files.config.unlink()
+    if damage:
+        files.config.write_text(damage(text))
+    found = take_down(files)
+    (left,) = [each for each in found if each.path == files.config]
+    assert left.kind == UNREADABLE_FILE and "restore it" in left.to_do
+    check_files(files, found)
+
+
+def test_a_config_of_another_version_names_the_same_files(files: RunFiles) -> None:
+    files.config.write_text(change_version(files.config.read_text()))
+    (files.root.parent / "weekly.yaml").unlink()
+    found = take_down(files)
+    assert not any(each.kind == UNREADABLE_FILE for each in found)
+    check_files(files, found)
+
+
+@pytest.mark.parametrize("name", ["weekly.yaml", "configs/more/weekly.yml"])
+def test_a_project_config_with_mistakes_keeps_its_benchmark(files: RunFiles, name: str) -> None:
+    for path in (files.config, files.store, files.manifest):
+        path.unlink()
+    project = files.root.parent
+    text = (project / "weekly.yaml").read_text()
+    (project / "weekly.yaml").unlink()
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_text(change_version(text))
+    found = take_down(files)
+    assert not any(each.kind == UNREADABLE_FILE for each in found)
+    assert (project / "rows.csv").read_text() == ROWS
+
+
+def test_a_project_config_that_is_not_yaml_is_reported(files: RunFiles) -> None:
+    config = files.root.parent / "weekly.yaml"
+    config.write_text(cut(files.config.read_text()))
+    config.with_name("other.yaml").write_text("name: {{ template }}\n- x\n")  # no config
+    found = take_down(files)
+    assert [each.path for each in found if each.kind == UNREADABLE_FILE] == [config]
+
+
+def take_down(files: RunFiles) -> list[TextMatches]:
+    project = files.root.parent
+    workspace, finder = Workspace(project / ".coreeval"), NameFinder(["Taco Bell"])
+    return Erasure(workspace, [project], finder, workspace.takedown, lambda _: None).erase_all()
+
+
+def check_files(files: RunFiles, found: list[TextMatches]) -> None:
+    project = files.root.parent
+    actions = {each.path: each.action for each in found if each.kind in ("news", "benchmark")}
+    assert actions[project.with_name("store")] == "deleted"
+    assert actions[project / "rows.csv"] == "reported"
+    assert (project / "rows.csv").read_text() == ROWS
+
+
+def test_files_of_news_outside_the_workspace_are_reported(files: RunFiles) -> None:
+    store = files.root.parent.with_name("store")
+    (store / "store.db").unlink()
+    found = take_down(files)
+    (left,) = [each for each in found if each.path == store]
+    assert (left.kind, left.count, left.action) == ("files of news", 2, "reported")
+    finder, home = NameFinder(["Taco Bell"]), Workspace(files.root.parent / ".coreeval")
+    given = Erasure(home, [store], finder, home.takedown, lambda _: None).count_all()
+    assert not any(each.kind == "files of news" for each in given), "they are searched themselves"
