@@ -127,10 +127,12 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     for root in (workspace.root, *given):
         if root.exists():
             _walk(root.resolve(), found, seen)
-    for each in map(find_batch_files, found.calls):
-        found.files += [path for path in each.files if path not in seen]
-        found.away += each.missing
-        seen.update(each.files)
+    roots = (
+        workspace.root if path.parent == found.workspace else path.parent for path in found.calls
+    )
+    batches = find_batch_files(map(Workspace, roots), found.runs)
+    found.files += [path for path in batches.files if path not in seen]
+    found.away += batches.missing
     lists = {workspace.takedown.resolve(), listed.resolve()}
     found.files = [path for path in found.files if path not in lists]
     return found
