@@ -99,7 +99,7 @@ class BatchCollector:
 
     async def _cancel(self, batch: Batch) -> bool:
         """Cancel a batch; return whether it ended and was collected."""
-        known = self._models.find(batch, batch.folder)
+        known = self._models.find(batch)
         state = await self._models.ask(known, partial(known.endpoint.cancel, batch.provider_id))
         now = self._run.now().isoformat(timespec="seconds")
         asked = {"cancelled_at": now, **describe_state(state)}
@@ -112,7 +112,7 @@ class BatchCollector:
         Raises:
             CoreEvalError: the provider refused the batch or cannot be reached.
         """
-        known = self._models.find(batch, batch.folder)
+        known = self._models.find(batch)
         state = await self._models.ask(known, partial(known.endpoint.look, batch.provider_id))
         batch = await self._batches.update(batch, describe_state(state))
         if state.phase == "running":
@@ -278,7 +278,7 @@ class BatchCollector:
                 result_files=tuple(results),
             )
             try:
-                known = self._models.find(batch, batch.folder)
+                known = self._models.find(batch)
                 await known.endpoint.delete_files(state)
             except (CallFailure, CoreEvalError):
                 continue

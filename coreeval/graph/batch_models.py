@@ -13,6 +13,7 @@ from coreeval.models.batch_dispatch import Batching
 from coreeval.models.batches import BatchEndpoint
 from coreeval.models.failures import CallFailure, to_final_error
 from coreeval.models.model import Model
+from coreeval.runs.own_config import locate_recorded
 from coreeval.tools.catalogs import find_price, load_run_prices
 from coreeval.tools.stores.batch_records import Batch, QueueLength
 from coreeval.tools.trust import load_trusted_endpoints
@@ -70,12 +71,13 @@ class BatchModels:
         self._known: list[tuple[Model, PriceConfig | None]] | None = None
         self._silent = dict[str, CoreEvalError]()
         """The endpoints that did not respond in the current poll."""
+        self._locate = locate_recorded(run.manifest.source)
 
     def begin_look(self) -> None:
         """Start a new poll: ask all endpoints, including those that did not respond before."""
         self._silent.clear()
 
-    def find(self, about: Batch | QueueLength, folder: str) -> BatchModel:
+    def find(self, about: Batch | QueueLength) -> BatchModel:
         """Return the model of a batch or a queue, with the key with which it was sent.
 
         A key is identified by the name of its environment variable, so that it may be renewed while
@@ -83,7 +85,6 @@ class BatchModels:
 
         Args:
             about: The batch or the queue.
-            folder: The folder for its batch files; "" if batches are sent.
 
         Raises:
             ModelUnusable: the config does not name it any more.
@@ -98,6 +99,7 @@ class BatchModels:
         ]
         own = [each for each in same if each[0].config.key_variable == about.key_env]
         found = next(iter([*own, *same]), None)
+        folder = self._find_folder(about)
         batches = found and self._open_endpoint(found[0], folder)
         if found is None or batches is None:
             raise ModelUnusable(
@@ -106,6 +108,14 @@ class BatchModels:
                 hint="add the model to the config again, or start a new run",
             )
         return BatchModel(model=found[0], endpoint=batches, price=found[1], folder=folder)
+
+    def _find_folder(self, about: Batch | QueueLength) -> str:
+        """Return the present folder of a batch, or the one for a queue; "" if batches are sent."""
+        if isinstance(about, QueueLength):
+            return self._batching.config.files or ""
+        if Path(about.folder).is_absolute():  # it is outside the project
+            return self._locate(about.folder)
+        return self._run.workspace.find_path(about.folder)
 
     async def ask(self, known: BatchModel, question: Callable[[], Awaitable[T]]) -> T:
         """Ask an endpoint about a batch, with retries; only once per poll if it does not respond.

@@ -50,10 +50,6 @@ class BatchSender:
         self._run, self._batching, self._batches = run, batching, batches
         self._models = models
 
-    @property
-    def _folder(self) -> str:
-        return self._batching.config.files or ""
-
     async def send(self, lengths: Sequence[QueueLength], *, hold_small: bool) -> bool:
         """Send the queued requests of each model; return whether some are to be sent live now.
 
@@ -87,7 +83,7 @@ class BatchSender:
             BudgetSpent: the budget does not cover the rest.
             CoreEvalError: a batch was refused.
         """
-        known = self._models.find(queue, self._folder)
+        known = self._models.find(queue)
         self._tell_full_price(known)
         while most := self._find_most_calls(queue, known.endpoint):
             taken = await asyncio.to_thread(self._read_queue, queue, known.endpoint, most)
@@ -194,7 +190,7 @@ class BatchSender:
                 keys[:number],
                 made_at=self._run.now(),
                 budget_usd=budget,
-                folder=self._folder,
+                folder=self._run.workspace.record_path(known.folder),
             )
             if batch:
                 return batch
@@ -303,7 +299,7 @@ class BatchSender:
         for batch in self._batches.open_batches():
             if batch.state != "sending":
                 continue
-            known = self._models.find(batch, batch.folder)
+            known = self._models.find(batch)
             wanted = await asyncio.to_thread(self._batches.requests_of, batch)
             if await self._settle(batch, known, wanted) == "absent":
                 await self._batches.put_back(batch, wanted, reason="")

@@ -18,7 +18,12 @@ from coreeval.schema import Value
 from coreeval.tools.workspace import WORKSPACE_NAME
 
 
-def _check_path(said: str) -> str:
+def check_path(said: str) -> str:
+    """Return a path.
+
+    Raises:
+        ValueError: no file can have this path.
+    """
     path = os.fsencode(said)
     if b"\0" in path or len(path) > _MOST_PATH_BYTES or max(map(len, path.split(b"/"))) > 255:
         raise ValueError("no file can have this path")
@@ -27,7 +32,7 @@ def _check_path(said: str) -> str:
 
 _MOST_PATH_BYTES = 4095
 """The longest path on Linux; each of its parts has at most 255 bytes."""
-LocalPath = Annotated[str, AfterValidator(_check_path)]
+LocalPath = Annotated[str, AfterValidator(check_path)]
 """A path on this or another machine; any other text would be an error wherever it is looked up."""
 _MOST_CONFIGS = 100
 """The most files that are read in the search for a config that was renamed (own choice)."""

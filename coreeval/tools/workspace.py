@@ -59,6 +59,20 @@ class Workspace:
         """The call store."""
         return self.root / "calls.db"
 
+    def record_path(self, path: str) -> str:
+        """Return a path to store in the workspace: relative to the project if it is inside.
+
+        In a copied or renamed project, `find_path` then returns the path in the present folder.
+        """
+        if not path or self.root.name != WORKSPACE_NAME:
+            return path
+        project, place = self.root.parent.resolve(), Path(path).parent.resolve() / Path(path).name
+        return str(place.relative_to(project)) if place.is_relative_to(project) else path
+
+    def find_path(self, recorded: str) -> str:
+        """Return the present path of one that `record_path` returned."""
+        return recorded and str(self.root.absolute().parent / recorded)
+
     @property
     def trust_file(self) -> Path:
         """The record of accepted variables sent to endpoints, hooks and plugins."""

@@ -3,9 +3,11 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from coreeval.prompts import load_prompts
 from coreeval.runs.status import read_status
 from coreeval.tools import endpoints
 from coreeval.tools.clock import utc_now
+from tests.graph.conftest import MakeLab
 from tests.graph.kit import Lab, Undisturbed
 from tests.support.fake_batches import FakeBatches, FakeProvider
 
@@ -490,6 +493,45 @@ def test_a_folder_that_went_away_is_no_loss_of_its_batches(
     assert go_on(lab).manifest.status == "waiting" and len(list(folder.iterdir())) == 1
     go_on(lab, live=True)
     assert_as_live(lab, undisturbed)
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+@pytest.mark.parametrize("files", ["batches", "../batches"])
+def test_the_batches_of_a_moved_project_are_those_of_its_present_folder(
+    make_lab: MakeLab, tmp_path: Path, undisturbed: Undisturbed, how: str, files: str
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "elsewhere" / "new"
+    (old / "project").mkdir(parents=True)
+    lab = make_lab(old / "project")
+    lab.write(run={"concurrency": 4, "batch": {"files": files, "live_below": 0}})
+    begin(lab)
+    (sent,) = (lab.folder / files).iterdir()
+    if how == "copied":
+        shutil.copytree(old, new)
+    else:
+        new.parent.mkdir()
+        old.rename(new)
+    moved = replace(lab, folder=new / "project")
+    for _ in range(2):
+        assert go_on(moved).manifest.status == "waiting"
+    go_on(moved, live=True)
+    assert_as_live(moved, undisturbed)
+    assert [*(moved.folder / files).iterdir()] == []
+    assert sent.exists() == (how == "copied")
+
+
+def test_a_copy_without_its_batches_leaves_those_of_the_first_project(
+    make_lab: MakeLab, tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    lab = make_lab(tmp_path / "old")
+    lab.write(run={"concurrency": 4, "batch": {"files": "batches", "live_below": 0}})
+    begin(lab)
+    new = shutil.copytree(lab.folder, tmp_path / "new", ignore=shutil.ignore_patterns("batches"))
+    with pytest.raises(CoreEvalError, match="mount the folder or move it back") as caught:
+        go_on(replace(lab, folder=new), live=True)
+    assert caught.value.where == str(new / "batches")
+    assert go_on(lab).manifest.status == "waiting"
 
 
 def test_batches_in_a_folder_are_collected_from_there_whatever_the_config_says_now(

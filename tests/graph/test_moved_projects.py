@@ -1,8 +1,12 @@
 """Projects whose folder was copied or renamed: their runs use the files of the new folder."""
 
+import asyncio
 import json
+import os
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -23,9 +27,11 @@ from coreeval.runs.manifest import Evaluation, read_manifest, write_manifest
 from coreeval.runs.own_config import iter_config_remarks, load_own_config
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.cli.kit import DEMO
 from tests.releases.kit import make_run
+from tests.tools.stores.test_call_batches import question
 
 NEWS = {"window": {"start": "2026-11-01"}, "path": "news", "takedown": "names.txt"}
 LICENCE = {"name": "CC-BY-4.0", "redistribute": True}
@@ -388,6 +394,33 @@ def test_a_release_is_not_published_if_a_list_of_its_config_has_grown(project: P
         names.write("Ada Roe\n")
     with pytest.raises(ReleaseError, match="names or news on the takedown list"):
         refuse_listed_samples(release)
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed"])
+@pytest.mark.parametrize("files", ["batches", "../batches"])
+def test_a_takedown_searches_the_batches_of_the_present_folder(
+    tmp_path: Path, how: str, files: str
+) -> None:
+    old = tmp_path / "team" / "p"
+    folder = Path(os.path.normpath(old / files))
+    for each in (old, folder):
+        each.mkdir(parents=True)
+    fill(old, {"window": {"start": "2026-11-01"}})
+    workspace, payer = Workspace(old / ".coreeval"), read_manifest(run_of(old).manifest).payer
+    with closing(open_calls(workspace.calls, payer)) as calls:
+        asyncio.run(calls.batches.queue(question("a")))
+        (length,) = calls.batches.queue_lengths()
+        now, recorded = datetime(2026, 11, 28, tzinfo=UTC), workspace.record_path(str(folder))
+        sending = calls.batches.begin(length, ["a"], made_at=now, budget_usd=9.0, folder=recorded)
+        batch = asyncio.run(sending)
+    assert batch is not None
+    asked = folder / f"{batch.id}.jsonl"
+    asked.write_text('{"text": "about Taco Bell"}\n')
+    new = place(old.parent, how) / "p"
+    found = [each.path for each in take_down(new) if each.path.name == asked.name]
+    assert found == [(new / files).resolve() / asked.name]
+    assert asked.exists() == (how == "copied")
+    assert how == "renamed" or "Taco Bell" in asked.read_text()
 
 
 def take_down(folder: Path, *given: Path) -> list[TextMatches]:

@@ -1,63 +1,100 @@
 """The files of batches in users' folders (`run.batch.files`), according to the call store."""
 
 import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.errors import RunCorrupt, UsageError
+from coreeval.errors import RunCorrupt, RunStateError, UsageError
 from coreeval.models.batches import name_batch_files
 from coreeval.releases.takedown.calls import UNREADABLE_FILE, TextMatches, open_database
+from coreeval.runs.config_source import check_path
+from coreeval.runs.manifest import read_manifest
+from coreeval.runs.own_config import locate_recorded
 from coreeval.tools.files import is_plain_file
 from coreeval.tools.stores.call_tables import CALL_SCHEMA
+from coreeval.tools.workspace import RunFiles, Workspace
 
-_FOLDERS = "SELECT id, folder, state, files FROM batches WHERE folder <> '' ORDER BY folder, id"
+_FOLDERS = """
+    SELECT id, payer, folder, state, files FROM batches WHERE folder <> '' ORDER BY folder, id
+"""
 _OPEN = ("sending", "sent")
 
+Locators = Mapping[tuple[Path, str], Sequence[Callable[[str], str]]]
+"""The functions that find the present folders of each workspace's payers."""
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True)
 class BatchFiles:
-    """The files of the batches of a call store."""
+    """The files of batches found in users' folders."""
 
     files: tuple[Path, ...]
     missing: tuple[Path, ...]
     """The folders that should contain files of batches and are missing or cannot be read."""
 
 
-def find_batch_files(calls: Path) -> BatchFiles:
+def find_batch_files(workspace: Workspace, locators: Locators) -> BatchFiles:
     """Return the files that batches of a call store left in users' folders.
 
     The store may come from a stranger, so only files with the name of a batch are returned. For a
     damaged store, none are returned; the search of the store reports this.
 
+    Args:
+        workspace: The workspace with the call store.
+        locators: From `list_locators`.
+
     Raises:
         RunError: the store cannot be used now, or another process uses it.
     """
-    rows = list[tuple[str, str, bool]]()
+    root = workspace.root.resolve()
+    files, missing = dict[Path, None](), dict[Path, None]()
+    for batch_id, payer, told, has_files in _read_batches(workspace.calls):
+        known = locators.get((root, payer), ()) if Path(told).is_absolute() else ()
+        with suppress(ValueError):  # a folder or an id that no batch has
+            names = name_batch_files(batch_id)
+            places = {locate(told) for locate in known} or {workspace.find_path(told)}
+            for folder in map(Path, map(check_path, places)):
+                if _is_readable(folder):
+                    ours = (name for name in names if is_plain_file(folder, name))
+                    files.update(dict.fromkeys(folder.resolve() / name for name in ours))
+                elif has_files:
+                    missing[folder] = None
+    return BatchFiles(files=tuple(files), missing=tuple(missing))
+
+
+def list_locators(runs: Iterable[RunFiles]) -> Locators:
+    """Return the functions that tell where a moved project has the folders beside it.
+
+    A run may come from a stranger, so one that claims the payer of another hides no file.
+    """
+    found = defaultdict[tuple[Path, str], list[Callable[[str], str]]](list)
+    for files in runs:
+        with suppress(RunStateError):  # the search of the run reports this
+            manifest = read_manifest(files.manifest)
+            place = Path(manifest.workspace).resolve(), manifest.payer
+            found[place].append(locate_recorded(manifest.source))
+    return found
+
+
+def _read_batches(calls: Path) -> list[tuple[str, str, str, bool]]:
+    """Return the id, payer and folder of each batch, and whether it should have files."""
+    rows = list[tuple[str, str, str, bool]]()
     with (
         suppress(RunCorrupt, UsageError),
         open_database(calls, dry=True, known=CALL_SCHEMA.known) as store,
     ):
         for row in store.execute(_FOLDERS):
             has_files = row["state"] in _OPEN or bool(row["files"])
-            rows.append((str(row["id"]), str(row["folder"]), has_files))
-    files, missing = list[Path](), dict[Path, None]()
-    for batch_id, told, has_files in rows:
-        folder = Path(told)
-        if not _is_readable(folder):
-            if has_files:
-                missing[folder] = None
-            continue
-        with suppress(ValueError):  # an id that no batch has
-            names = name_batch_files(batch_id)
-            files += [folder.resolve() / each for each in names if is_plain_file(folder, each)]
-    return BatchFiles(files=tuple(files), missing=tuple(missing))
+            rows.append((str(row["id"]), str(row["payer"]), str(row["folder"]), has_files))
+    return rows
 
 
 def _is_readable(folder: Path) -> bool:
     try:
         return folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)
-    except (OSError, ValueError):  # no right to look, or a path that no folder can have
+    except OSError:  # no right to look
         return False
 
 

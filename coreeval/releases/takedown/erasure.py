@@ -13,7 +13,7 @@ from pathlib import Path
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunStateError, UsageError
-from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
+from coreeval.releases.takedown.batch_folders import find_batch_files, list_locators, report_missing
 from coreeval.releases.takedown.calls import (
     CACHE_DATABASE,
     UNREADABLE_FILE,
@@ -132,9 +132,11 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     for root in (workspace.root, *given):
         if root.exists():
             _walk(root.resolve(), found, seen)
+    locators = list_locators(found.runs)
     for store in found.calls:
+        root = workspace.root if store.parent == found.workspace else store.parent
         try:
-            each = find_batch_files(store)
+            each = find_batch_files(Workspace(root), locators)
         except RunError as error:
             found.refused[store] = error
             continue

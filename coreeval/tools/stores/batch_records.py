@@ -129,7 +129,8 @@ class Batch:
     files: str
     """The provider's names of its files to delete, one per line."""
     folder: str
-    """The folder that it was written to; "" if it was sent to the endpoint."""
+    """The folder that it was written to, from `Workspace.record_path`; "" if it was sent to the
+    endpoint."""
     unreadable_at: str
     """The time at which reading its results first failed; "" if it never failed."""
     made_at: str

@@ -233,7 +233,8 @@ class CallBatches:
             keys: The questions.
             made_at: The time.
             budget_usd: The budget of the run; None for no limit.
-            folder: The folder that it is written to; "" if it is sent to the endpoint.
+            folder: The folder that it is written to, from `Workspace.record_path`; "" if it is sent
+                to the endpoint.
 
         Returns:
             The batch; None if the budget does not cover it: the questions stay queued.

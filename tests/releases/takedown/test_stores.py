@@ -113,7 +113,7 @@ async def test_the_folders_of_batches_are_looked_into(tmp_path: Path) -> None:
     folder.mkdir()
     now, ids = datetime(2026, 11, 28, tzinfo=UTC), list[str]()
     with closing(open_calls(workspace.calls, "run@now")) as calls:
-        for key, place in {"a": folder, "b": away}.items():
+        for key, place in {"a": folder, "b": away, "c": "/tmp/x\0", "d": "/a" * 4000}.items():
             await calls.batches.queue(question(key))
             (length,) = calls.batches.queue_lengths()
             batch = await calls.batches.begin(
