@@ -215,6 +215,30 @@ def read_config_name(path: Path, overrides: Iterable[str]) -> object:
     return values.get("name") if "dataset" in values else None
 
 
+def read_input_paths(path: Path) -> list[str]:
+    """Return the absolute paths of the benchmark and articles that a config file names.
+
+    Its other keys may be wrong.
+
+    Raises:
+        ConfigError: the file is not YAML.
+    """
+    values = read_mapping(path)
+    articles = _find_value(values, "knowledge", "articles")
+    lists = [_find_value(articles, name) for name in ("files", "ccnews")]
+    named = [_find_value(values, "dataset", "path")]
+    for each in lists:
+        named += each if isinstance(each, list) else []
+    return [_resolve_path(path.parent, each) for each in named if each and isinstance(each, str)]
+
+
+def _find_value(values: object, *keys: str) -> object:
+    """Return the value at a key path of nested mappings; None if there is none."""
+    for key in keys:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values
+
+
 def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, Any]:
     """Return the mapping in a YAML file.
 

@@ -388,7 +388,7 @@ def test_an_odd_path_in_a_received_run_ends_no_takedown(
         assert damaged.path == received.manifest
 
 
-@pytest.mark.parametrize("task", ["refresh", "items"])
+@pytest.mark.parametrize("task", ["refresh", "items", "misspelt"])
 def test_a_benchmark_is_left_if_its_run_is_elsewhere(
     project: Path, tmp_path: Path, task: str
 ) -> None:
@@ -398,6 +398,8 @@ def test_a_benchmark_is_left_if_its_run_is_elsewhere(
         (project / "weekly.yaml").write_text(ITEMS)
     else:
         change(project, dataset={"path": "rows.csv"})
+    if task == "misspelt":
+        change(project, run={"bugdet_usd": 3})
     run_of(project).root.rename(tmp_path / "elsewhere")
     found = {each.kind: each.action for each in take_down(project, project)}
     assert found["benchmark"] == "reported"
