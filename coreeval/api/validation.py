@@ -371,8 +371,9 @@ def _pcr(setup: Setup) -> list[str]:
 
 def _kept(setup: Setup, lineage: Lineage, folder: Path) -> list[str]:
     """Return the number of samples that would be kept, and the reasons for the others."""
-    parent = find_followed_release(lineage, setup, workspace_for(folder))
-    keeper = open_keeper(parent, setup)
+    workspace = workspace_for(folder)
+    parent = find_followed_release(lineage, setup, workspace)
+    keeper = open_keeper(parent, setup, workspace)
     for _ in keeper.iter_rows(iter_benchmark(setup.config.dataset, setup.task)):
         pass
     return [keeper.describe(parent)]

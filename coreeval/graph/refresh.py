@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from coreeval.agents.events import Similarity
 from coreeval.agents.team import TeamInputs, build_team, find_foreign_players
 from coreeval.config.models import OWN_CODE
-from coreeval.errors import KnowledgeError, ReleaseError
+from coreeval.errors import KnowledgeError
 from coreeval.graph.batch_rounds import BatchRunner
 from coreeval.graph.event_offers import EventOffers
 from coreeval.graph.inputs import FILE_INPUTS, NewsSources, describe_news, open_embedder
@@ -204,19 +204,17 @@ def build_node_context(
 def _find_newest_dates(run: RunContext) -> dict[str, datetime]:
     """Return by sample the date that news must be newer than, if only its age makes it stale.
 
-    Return no dates if the release no longer exists.
+    Raises:
+        ReleaseError: the release no longer exists, or was edited.
     """
     parent = run.manifest.parent
     if parent is None or parent.stale_after is None or run.before or run.manifest.cassette:
         return {}
     found = dict[str, datetime]()
-    try:
-        keeper = open_keeper(parent, run.setup)
-        for sample_id in run.store.pending():
-            if newest := keeper.newest_evidence(run.store.sample(sample_id)):
-                found[sample_id] = newest
-    except ReleaseError:
-        return {}
+    keeper = open_keeper(parent, run.setup, run.workspace)
+    for sample_id in run.store.pending():
+        if newest := keeper.newest_evidence(run.store.sample(sample_id)):
+            found[sample_id] = newest
     return found
 
 

@@ -15,8 +15,8 @@ from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.graph.comparability import compare_with_originals, cut_hidden_fields
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_detectors import score_answers
+from coreeval.graph.run_origin import open_followed_release
 from coreeval.graph.train_split import draw_lowest
-from coreeval.releases.sources import find_parent
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.runs.quality import Quality, measure_quality
 from coreeval.schema import Arm
@@ -159,7 +159,7 @@ def _read_parent_quality(run: RunContext) -> Quality | None:
     if parent is None:
         return None
     try:
-        release = find_parent("latest", run.config.name, (), followed=parent)
+        release = open_followed_release(parent, run.config.name, run.workspace)
     except ReleaseError:  # kept samples then have no bound on label noise, and the report says so
         return None
-    return release.manifest.quality if release else None
+    return release.manifest.quality

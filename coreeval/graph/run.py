@@ -34,6 +34,7 @@ from coreeval.graph.run_origin import (
     hash_file,
     list_changes,
     load_run_config,
+    open_followed_release,
     set_budget,
 )
 from coreeval.graph.setup import (
@@ -188,14 +189,15 @@ def resume(
         raise _refuse_repeated(files)
     changed = [] if keep or manifest.cassette else list_changes(manifest, setup)
     if changed and if_changed == "anew":
-        source, before = manifest.source, manifest.parent
+        source, before, workspace = manifest.source, manifest.parent, open_workspace(manifest)
+        release = before and open_followed_release(before, manifest.name, workspace)
         return refresh(
             source.file if source.path else setup.config,
             limit=None if manifest.subset else manifest.limit,
             subset=manifest.subset,
-            run_dir=open_workspace(manifest).new_run(setup.config.name, around.now()),
+            run_dir=workspace.new_run(setup.config.name, around.now()),
             overrides=source.overrides,
-            parent=before.path if before else None,
+            parent=release.path if release else None,
             stale_after=before.stale_after if before else None,
             around=around,
         )

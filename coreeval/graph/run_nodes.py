@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
-from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.graph.money import list_price_remarks
@@ -53,25 +52,26 @@ def _read_benchmark(run: RunContext) -> None:
     if parent is None:
         run.store.add_samples(rows, limit=run.manifest.limit)
         return
-    keeper = open_keeper(parent, run.setup)
+    keeper = open_keeper(parent, run.setup, run.workspace)
     run.store.add_samples(keeper.iter_rows(rows), limit=run.manifest.limit)
     run.tell("plan", note=keeper.describe(parent))
 
 
 def _keep_unrenewed(run: RunContext) -> None:
-    """Restore stale samples from the release if their renewal found nothing newer."""
-    if run.manifest.parent is None:
+    """Restore stale samples from the release if their renewal found nothing newer.
+
+    Raises:
+        ReleaseError: the release no longer exists, or was edited.
+    """
+    parent = run.manifest.parent
+    if parent is None or parent.stale_after is None or run.manifest.cassette:
         return
     dates, again = read_evidence_dates(run.store), list[ReleaseSample]()
-    try:
-        keeper = open_keeper(run.manifest.parent, run.setup)
-        for ended in run.store.sample_results():
-            newest = dates[ended.sample.id][1] if ended.sample.id in dates else None
-            if kept := keeper.keep_again(ended, newest):
-                again.append(kept)
-    except ReleaseError as error:
-        run.tell("assemble", note=f"renewed samples are not compared with the release: {error}")
-        return
+    keeper = open_keeper(parent, run.setup, run.workspace)
+    for ended in run.store.sample_results():
+        newest = dates[ended.sample.id][1] if ended.sample.id in dates else None
+        if kept := keeper.keep_again(ended, newest):
+            again.append(kept)
     for start in range(0, len(again), KEEP_BATCH):
         run.store.keep(again[start : start + KEEP_BATCH])
     if again:

@@ -253,14 +253,24 @@ def _find_release(chosen: Path | str, name: str, workspace: Workspace) -> Releas
     return found
 
 
-def open_keeper(parent: FollowedRelease, setup: Setup) -> CarryOver:
+def open_followed_release(parent: FollowedRelease, name: str, workspace: Workspace) -> Release:
+    """Return the release that a run follows, also if it was moved with the run's workspace.
+
+    Raises:
+        ReleaseError: the release is gone, was edited, or is not the one that the run began with.
+    """
+    found = find_parent(LATEST, name, (workspace.releases / name,), followed=parent)
+    assert found is not None
+    return found
+
+
+def open_keeper(parent: FollowedRelease, setup: Setup, workspace: Workspace) -> CarryOver:
     """Return the carry-over that keeps the benchmark's samples that are still valid.
 
     Raises:
         ReleaseError: the release is gone, was edited, or is not the one that the run began with.
     """
-    release = find_parent(LATEST, setup.config.name, (), followed=parent)
-    assert release is not None
+    release = open_followed_release(parent, setup.config.name, workspace)
     stale_after = parent.stale_after and _parse_age(parent.stale_after)
     terms = CarryOverTerms(
         horizon=Horizon(

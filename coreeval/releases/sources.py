@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -69,23 +70,23 @@ def find_parent(
 
 def _followed_parent(by_run: FollowedRelease, folders: Iterable[Path]) -> Release:
     path = Path(by_run.path)
-    if not (path / MANIFEST).exists():  # it was moved, for example with its project
-        for each in (each for folder in folders for each in list_releases(folder)):
-            if each.digest == by_run.digest:
-                return each
-        raise ReleaseError(
-            f"release {by_run.version}, from which the run was made, is not in its place",
-            where=by_run.path,
-            hint="move it back, or tell `coreeval release` where it is now: --parent DIR",
-        )
-    found = read_release(path)
-    if found.digest != by_run.digest:
+    found = [read_release(path)] if (path / MANIFEST).exists() else []
+    moved = (each for folder in folders for each in list_releases(folder))  # with its project
+    for each in chain(found, moved):
+        if each.digest == by_run.digest:
+            return each
+    if found:
         raise ReleaseError(
             f"this is not release {by_run.version}, from which the run was made",
             where=by_run.path,
             hint="restore the published release, or choose another release",
         )
-    return found
+    raise ReleaseError(
+        f"release {by_run.version}, from which the run was made, is not in its place",
+        where=by_run.path,
+        hint="move it back, or into the workspace's releases of this benchmark; `coreeval release` "
+        "can also be told where it is: --parent DIR",
+    )
 
 
 def list_series(name: str, folders: Iterable[Path]) -> list[Release]:

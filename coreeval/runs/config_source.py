@@ -6,9 +6,10 @@ renamed any number of times, so present paths are found anew at each reading.
 
 import os
 from collections.abc import Callable, Set
-from itertools import islice
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -38,6 +39,9 @@ _MOST_CONFIGS = 100
 """The most files that are read in the search for a config that was renamed (own choice)."""
 _MOST_CONFIG_BYTES = 64 << 10
 """The most bytes of a file that is read in this search (own choice): larger ones take seconds."""
+_MOST_SEARCHED_BYTES = 1 << 20
+"""The most bytes of all files that are read in this search (own choice)."""
+_UNREADABLE: Final = object()
 
 
 class ConfigSource(Value):
@@ -138,10 +142,9 @@ class ConfigSource(Value):
             unreadable: The result for a file that is not YAML; the command that needs it says what
                 is wrong with it.
         """
-        try:
-            return read_config_name(path, self.overrides) == name
-        except ConfigError:
-            return unreadable
+        status = path.stat()
+        found = _read_name_once(path, self.overrides, status.st_ctime_ns, status.st_size)
+        return unreadable if found is _UNREADABLE else found == name
 
     def locate(self, path: str, named: Callable[[], Set[str]] | None = None) -> str:
         """Return the present path of a file that the config names.
@@ -180,10 +183,27 @@ class ConfigSource(Value):
 
 
 def _list_small_configs(folder: Path) -> list[Path]:
-    """Return the YAML files in a folder that a search for configs reads."""
-    there = (file for file in sorted(folder.glob("*.y*ml")) if _is_file(file))
-    small = (file for file in there if file.stat().st_size <= _MOST_CONFIG_BYTES)
-    return list(islice(small, _MOST_CONFIGS))
+    """Return the YAML files in a folder that a search for configs reads, the smallest first."""
+    there = (file for file in folder.glob("*.y*ml") if _is_file(file))
+    sizes = sorted((file.stat().st_size, file) for file in there)[:_MOST_CONFIGS]
+    sums = accumulate(size for size, _ in sizes)
+    return [
+        file
+        for (size, file), read in zip(sizes, sums, strict=True)
+        if size <= _MOST_CONFIG_BYTES and read <= _MOST_SEARCHED_BYTES
+    ]
+
+
+@lru_cache(maxsize=10 * _MOST_CONFIGS)
+def _read_name_once(path: Path, overrides: tuple[str, ...], changed_ns: int, size: int) -> object:
+    """Return the name in a config file, or `_UNREADABLE`; a changed file is read again.
+
+    Each reading of a manifest asks for it.
+    """
+    try:
+        return read_config_name(path, overrides)
+    except ConfigError:
+        return _UNREADABLE
 
 
 def _find_folder(path: str, *folders: Path) -> Path | None:

@@ -315,9 +315,10 @@ def test_what_a_run_rests_on_must_be_there_still(finished: Lab) -> None:
 
 def test_the_places_of_a_machine_are_cut_to_names(lab: Lab, undisturbed: Undisturbed) -> None:
     config, told = load_config(lab.config), undisturbed.lab.manifest
-    place = config.dataset.path
-    seen = redact_manifest(told.model_copy(update={"notes": (f"{place}: 24 rows",)}), config)
-    assert seen.notes == ("emotion: 24 rows",)
+    places = (config.dataset.path, "/home/ada lovelace/before the move/emotion")
+    notes = tuple(f"{place}: 24 rows" for place in places)
+    seen = redact_manifest(told.model_copy(update={"notes": notes}), config)
+    assert seen.notes == ("emotion: 24 rows", "emotion: 24 rows")
     assert str(undisturbed.lab.folder) not in seen.model_dump_json()
     assert str(HERE) not in seen.model_dump_json() + select_settings(config).model_dump_json()
 

@@ -14,6 +14,7 @@ import yaml
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.config import load_config
+from coreeval.config.load import read_config_name
 from coreeval.errors import ConfigError, ReleaseError
 from coreeval.graph.evaluate import prepare_evaluation
 from coreeval.graph.run import lock_opened_run, open_run
@@ -23,6 +24,7 @@ from coreeval.releases.create import make_release
 from coreeval.releases.takedown.calls import TextMatches
 from coreeval.releases.takedown.erasure import Erasure
 from coreeval.releases.withheld import refuse_listed_samples
+from coreeval.runs import config_source
 from coreeval.runs.manifest import Evaluation, read_manifest, write_manifest
 from coreeval.runs.own_config import iter_config_remarks, load_own_config
 from coreeval.tools.gdelt.index.build import compact
@@ -248,6 +250,27 @@ def test_a_config_file_that_is_missing_is_reported(project: Path) -> None:
     assert len(remarks) == 1 and "is missing" in remarks[0] and "weekly.yaml" in remarks[0]
 
 
+def test_a_crowded_folder_is_searched_once_for_a_renamed_config(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "weekly.yaml").rename(project / "tweets.yaml")
+    for number in range(100):
+        (project / f"c{number}.yaml").write_text("name: other\n" + "#" * 64_000)
+    read, path = list[Path](), run_of(project).manifest
+
+    def read_name(file: Path, overrides: tuple[str, ...]) -> object:
+        read.append(file)
+        return read_config_name(file, overrides)
+
+    monkeypatch.setattr(config_source, "read_config_name", read_name)
+    for _ in range(2):
+        assert read_manifest(path).source.file == project / "tweets.yaml"
+        assert len(read) == 1 + (1 << 20) // 64_012
+    (project / "tweets.yaml").write_text((project / "tweets.yaml").read_text() + "# changed\n")
+    assert read_manifest(path).source.file == project / "tweets.yaml"
+    assert read[-1] == project / "tweets.yaml" and read.count(read[-1]) == 2
+
+
 @pytest.mark.parametrize("how", ["copied", "renamed"])
 def test_a_takedown_searches_the_news_of_the_present_folder(project: Path, how: str) -> None:
     sync_folder(project / "news", DEMO / "news", around=Around(finish=compact))
@@ -371,7 +394,7 @@ def test_an_odd_path_in_a_received_run_ends_no_takedown(
         assert damaged.path == received.manifest
 
 
-@pytest.mark.parametrize("task", ["refresh", "items"])
+@pytest.mark.parametrize("task", ["refresh", "items", "misspelt"])
 def test_a_benchmark_is_left_if_its_run_is_elsewhere(
     project: Path, tmp_path: Path, task: str
 ) -> None:
@@ -381,6 +404,8 @@ def test_a_benchmark_is_left_if_its_run_is_elsewhere(
         (project / "weekly.yaml").write_text(ITEMS)
     else:
         change(project, dataset={"path": "rows.csv"})
+    if task == "misspelt":
+        change(project, run={"bugdet_usd": 3})
     run_of(project).root.rename(tmp_path / "elsewhere")
     found = {each.kind: each.action for each in take_down(project, project)}
     assert found["benchmark"] == "reported"

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from coreeval.config import RunConfig, load_config
+from coreeval.errors import ReleaseError
 from coreeval.graph.bundled import demo_data
 from coreeval.graph.estimate.history import load_past_runs
 from coreeval.graph.evaluate import evaluate
@@ -91,6 +92,39 @@ def test_a_renewal_that_finds_nothing_newer_keeps_the_sample_and_says_so(finishe
     (found,) = check_release(second.path, gates, chain=False).gates
     assert found.score is not None and found.score.estimate == 1.0
     assert found.stops
+
+
+@pytest.mark.parametrize("told", ["kept from 1:", "assemble"])
+def test_a_renewal_stops_without_its_release_and_finds_it_in_the_present_workspace(
+    finished: Lab, told: str
+) -> None:
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    aside = finished.folder / "aside"
+
+    def take_away(progress: Progress) -> None:
+        if (progress.note or progress.stage).startswith(told) and release.path.exists():
+            release.path.rename(aside)
+
+    run, around = finished.folder / "next", RunHooks(watch=take_away)
+    with pytest.raises(ReleaseError, match="is not in its place"):
+        refresh(
+            finished.config,
+            limit=SAMPLES,
+            run_dir=run,
+            parent=release.path,
+            stale_after="1d",
+            around=around,
+        )
+    inside = finished.workspace.releases / finished.manifest.name / "first"
+    inside.parent.mkdir(parents=True)
+    aside.rename(inside)
+    done = resume(run).manifest
+    accepted = finished.manifest.counts["accepted"]
+    assert (done.kept, done.counts["accepted"]) == (accepted, accepted)
+    assert json.loads(RunFiles(run).report_json.read_text())["quality"]["label_noise"]["bound"]
+    finished.write(run={"seed": 8, "allow_unpriced": True})
+    anew = resume(run, if_changed="anew").manifest
+    assert anew.parent and anew.parent.path == str(inside)
 
 
 def test_a_renewal_without_newer_news_costs_no_more_than_an_extraction(finished: Lab) -> None:

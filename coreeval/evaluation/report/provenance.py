@@ -4,6 +4,7 @@ The parts are the benchmark, the news, the roles, the targets and the settings; 
 the number of articles, their publishers, their age, and the precision of their dates.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -61,9 +62,12 @@ def describe_benchmark(config: Config, task: Task, manifest: Json) -> Json:
     }
 
 
-def describe_notes(config: Config, manifest: Json) -> list[str]:
-    """Return the benchmark's warnings without the paths of its folders."""
-    return [note.replace(config.dataset.path, _name_source(config)) for note in manifest["notes"]]
+def describe_notes(notes: Iterable[str]) -> list[str]:
+    """Return warnings that begin with a benchmark's path, with only the last part of the path.
+
+    The path is the one at the start of the run, whose project may have been moved since.
+    """
+    return [re.sub("^/.*/", "", note, flags=re.DOTALL) for note in notes]
 
 
 def _name_source(config: Config) -> str:

@@ -242,7 +242,7 @@ def report_document(found: ReportInput) -> Json:
     as_played = config.model_copy(update={"models": played})
     document: dict[str, Any] = {
         **{key: manifest[key] for key in _OF_MANIFEST},
-        "notes": describe_notes(config, manifest),
+        "notes": describe_notes(manifest["notes"]),
         "arm_rows": manifest["arms"],
         "offline_roles": list(played.rule_based_roles),
         "benchmark": describe_benchmark(config, found.task, manifest),

@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.evaluation.report.provenance import describe_notes
 from coreeval.graph.inputs import NewsSources, load_train_examples, open_news
 from coreeval.graph.refresh import build_control_setup
 from coreeval.graph.setup import Setup
@@ -107,14 +108,13 @@ def _is_local_path(model: ModelConfig) -> bool:
 
 def redact_manifest(manifest: Manifest, config: Config) -> RecordedManifest:
     """Return a run's manifest in a form that can be shared."""
-    place, players = config.dataset.path, describe_players(config)
-    parent, control = manifest.parent, manifest.control
+    players, parent, control = describe_players(config), manifest.parent, manifest.control
     update: dict[str, object] = {
         "status": "complete",
         "created_at": "",
         "ended_at": "",
         "models": players,
-        "notes": tuple(note.replace(place, _base_name(place)) for note in manifest.notes),
+        "notes": tuple(describe_notes(manifest.notes)),
         "cost": Cost(),
         "knowledge": _redact_news(manifest.knowledge),
         "source": ConfigSource(path="", sha256=""),

@@ -86,7 +86,7 @@ def estimate(
     """
     lineage, lab = build_lineage(parent, stale_after), open_lab(config, overrides)
     before = find_followed_release(lineage, lab.setup, lab.workspace) if lineage else None
-    keeper = open_keeper(before, lab.setup) if before else None
+    keeper = open_keeper(before, lab.setup, lab.workspace) if before else None
     counted = count_samples(lab.setup, limit, keeper, subset=subset, rows=rows)
     assignments = assign_roles(lab.setup.config)
     task, settings = lab.setup.task.name, lab.setup.config.run

@@ -119,7 +119,7 @@ def _add_from_config(
     dataset, news = _list_keys(raw, "dataset"), _list_keys(raw, "knowledge")
     articles = _list_keys(news, "articles")
     named = {
-        "benchmarks": [] if dataset.get("format") == "hf" else _list_texts(dataset.get("path")),
+        "benchmarks": _list_texts(dataset.get("path")),
         "articles": [*_list_texts(articles.get("files")), *_list_texts(articles.get("ccnews"))],
         "news": _list_texts(news.get("path")) if is_of_run else [],
     }

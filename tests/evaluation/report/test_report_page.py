@@ -245,7 +245,7 @@ def test_each_underlined_number_leads_to_what_it_means(tmp_path: Path) -> None:
 
 def test_no_folder_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
     found = found_in(tmp_path)
-    note = f"{found.config.dataset.path}: the split test has 6 rows"
+    note = f"{tmp_path}/before the move/bench: the split test has 6 rows"
     html = written(tmp_path, config=found.config, manifest={"notes": [note]})
     assert "bench: the split test has 6 rows" in html
     assert str(tmp_path) not in html
