@@ -128,5 +128,6 @@ def name_takedown_lists(config: Config, source: ConfigSource | None = None) -> l
     """
     named = [config.knowledge.takedown]
     if source and source.exists and os.access(source.file, os.R_OK):
-        named.append(read_takedown_path(source.file, source.overrides))
+        now = read_takedown_path(source.file, source.overrides)
+        named.append(now and source.locate(now))
     return list(dict.fromkeys(filter(None, named)))

@@ -198,6 +198,17 @@ def test_files_that_only_the_old_folder_has_are_used_there(project: Path) -> Non
     assert open_run(files.root, None)[2].config.run.budget_usd == 3, "the config is the run's"
 
 
+def test_a_list_that_only_the_old_folder_has_is_used_there(project: Path) -> None:
+    new = place(project, "copied")
+    (new / "names.txt").unlink()
+    assert open_run(run_of(new).root, None)[2].rules.takedown.names == ("Nobody Nowhere",)
+    assert make_release(run_of(new).root, version="1").manifest.takedown.entries == 1
+    (project / "names.txt").unlink()
+    with pytest.raises(ConfigError, match="the takedown list cannot be read") as caught:
+        make_release(run_of(new).root, version="2")
+    assert caught.value.where == str(new / "names.txt")
+
+
 def test_the_files_of_another_project_are_not_used(project: Path, tmp_path: Path) -> None:
     """A run without its workspace was moved into the workspace of another project."""
     other = tmp_path / "other"
