@@ -78,6 +78,8 @@ class Places:
     """Runs and stores that are not opened because a link in them leads elsewhere, and folders that
     cannot be read."""
     workspace: Path = field(default_factory=Path)
+    project: Path = field(default_factory=Path)
+    """The folder that has the workspace, or a link to it."""
     given: list[Path] = field(default_factory=list)
     """The folders and files that the user named."""
 
@@ -114,7 +116,11 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     Raises:
         UsageError: a given file or folder does not exist.
     """
-    found = Places(workspace=workspace.root.resolve(), given=[path.resolve() for path in given])
+    found = Places(
+        workspace=workspace.root.resolve(),
+        project=workspace.root.absolute().parent,
+        given=[path.resolve() for path in given],
+    )
     seen = set[Path]()
     if workspace.scores.is_dir() and not workspace.scores.is_symlink():
         found.scores.append(workspace.scores.resolve())
@@ -438,7 +444,7 @@ class _Search:
 
         Configs are those of the runs, and those beside the workspace and in the given folders.
         """
-        places = (self.places.workspace.parent, *self.places.given)
+        places = (self.places.project, *self.places.given)
         projects = (path for folder in places for path in list_project_inputs(folder))
         runs = (Path(config.dataset.path) for config in self._configs)
         named = {Path(os.path.realpath(path)) for path in (*runs, *projects)}
