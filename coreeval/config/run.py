@@ -82,7 +82,8 @@ class DatasetConfig(Section):
     licence: LicenceConfig | None = None
     """The terms on which the texts may be redistributed; they decide whether a release
     (docs/releases.md) contains the originals. You may change the licence after a run: `coreeval
-    resume RUN` applies the change. None: the known licence of the format."""
+    resume RUN` applies the change; a permission that you withdraw applies to the next release at
+    once. None: the known licence of the format."""
 
     @property
     def is_on_hub(self) -> bool:

@@ -23,6 +23,7 @@ from coreeval.runs.own_config import (
     iter_config_remarks,
     load_config_file,
     load_own_config,
+    load_same_benchmark,
     locate_recorded,
 )
 from coreeval.tasks import hash_task, load_task
@@ -83,17 +84,10 @@ def load_run_config(
     remarks = tuple(iter_config_remarks(source))
     if keep or not source.exists:  # a config in memory or a cassette has none
         return frozen, remarks
-    now = load_config_file(source, frozen)
-    if _describes_same_benchmark(frozen, now):
+    if now := load_same_benchmark(source, frozen):
         return apply_free_keys(frozen, now), remarks
     remark = "now describes another benchmark, so the run keeps its own budget, licence and pace"
     return frozen, (*remarks, f"{brief(source.file)} {remark}")
-
-
-def _describes_same_benchmark(frozen: Config, now: Config) -> bool:
-    """Return whether a config file is still of a run's benchmark, perhaps with a new licence."""
-    dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
-    return (now.name, dataset) == (frozen.name, frozen.dataset)
 
 
 def apply_free_keys(frozen: Config, now: Config) -> Config:

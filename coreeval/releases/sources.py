@@ -28,7 +28,7 @@ from coreeval.releases.release_manifest import Licence, ParentRelease, SampleRow
 from coreeval.releases.verify import verify
 from coreeval.runs.arms import OnReject
 from coreeval.runs.manifest import FollowedRelease, Manifest, read_original_manifest
-from coreeval.runs.own_config import load_own_config, name_takedown_lists
+from coreeval.runs.own_config import load_own_config, load_same_benchmark, name_takedown_lists
 from coreeval.runs.own_task import load_run_task
 from coreeval.schema import Task, Value
 from coreeval.tools.catalogs import load_built_in_table
@@ -161,6 +161,23 @@ def find_licence(dataset: DatasetConfig) -> Licence:
     return load_built_in_table("licences.yaml", _LICENCE_TABLE).get(dataset.format, UNKNOWN_LICENCE)
 
 
+def load_published_config(files: RunFiles, run: Manifest) -> Config:
+    """Return a run's own config, without a permission to redistribute that was withdrawn since.
+
+    The current config file withdraws it at once, but grants one only through `coreeval resume`.
+
+    Raises:
+        ConfigError: a config cannot be read.
+    """
+    config = load_own_config(files, run)
+    if not find_licence(config.dataset).redistribute:
+        return config
+    now = load_same_benchmark(run.source, config)
+    if now is None or find_licence(now.dataset).redistribute:
+        return config
+    return config.model_copy(update={"dataset": now.dataset})
+
+
 @dataclass(frozen=True)
 class ReleaseOptions:
     """The options that distinguish a release from others of the same run."""
@@ -192,9 +209,9 @@ class ReleaseSources:
 
         Raises:
             RunStateError: the task has changed since the run.
-            ConfigError: the takedown list cannot be read.
+            ConfigError: the takedown list or the config cannot be read.
         """
-        config = load_own_config(files, run)
+        config = load_published_config(files, run)
         listed = [str(takedown)] if takedown else name_takedown_lists(config, run.source)
         stated = (run.workspace, read_original_manifest(files.manifest).workspace)
         places = [*map(Path, stated), *find_own_workspaces(files.root)]

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model
 from coreeval.config.load import read_config_name
 from coreeval.errors import ConfigError
 from coreeval.schema import Value
-from coreeval.tools.workspace import WORKSPACE_NAME
+from coreeval.tools.workspace import WORKSPACE_NAME, workspace_for
 
 
 def check_path(said: str) -> str:
@@ -83,11 +83,20 @@ class ConfigSource(Value):
         """Return whether the file is where it is expected; False if it was given in memory."""
         return _is_file(self.file)
 
+    @property
+    def folder(self) -> Path | None:
+        """Return the present folder of the project; None if it is not known."""
+        if self.path:
+            return self.file.parent
+        here = self.moved[1] if self.moved else self.project
+        return Path(here) if here else None
+
     def find(self, name: str, *, recorded: Path, workspace: Path) -> Self:
         """Return this config in the run's present place.
 
-        The file of a project that was moved is beside its workspace. A file there is the run's if
-        it has the name of the run's benchmark: another project into whose workspace the run was
+        The file of a project that was moved is beside its workspace, or beside a link to it in the
+        folder of the start, in the current folder or at `COREEVAL_HOME`. A file there is the run's
+        if it has the name of the run's benchmark: another project into whose workspace the run was
         moved may have a config file of the same name. If the file was renamed, it is the only one
         there for this benchmark. If there is none, the file stays the former one.
 
@@ -96,14 +105,13 @@ class ConfigSource(Value):
             recorded: The run's workspace according to its manifest.
             workspace: The run's present workspace.
         """
-        place = workspace.resolve()
-        beside = place.parent if place.name == WORKSPACE_NAME else None
         if not self.path:
-            return self._find_project(recorded, beside)
-        if self.exists and place == recorded.resolve():
+            return self._find_project(recorded, workspace)
+        if self.exists and _is_same(workspace, recorded):
             return self._use(self.found)
-        found = self._find_file(name, beside) if beside else None
-        if found and found.resolve() == self.recorded.resolve():
+        projects = _list_projects(workspace, self.recorded.parent)
+        found = next(filter(None, (self._find_file(name, folder) for folder in projects)), None)
+        if found and _is_same(found, self.recorded):
             return self._use("")
         return self._use(str(found or (self.file if self.exists else "")))
 
@@ -112,13 +120,14 @@ class ConfigSource(Value):
         moved = (str(old), str(new)) if found and old != new else None
         return self.model_copy(update={"found": found, "moved": moved})
 
-    def _find_project(self, recorded: Path, beside: Path | None) -> Self:
+    def _find_project(self, recorded: Path, workspace: Path) -> Self:
         """Return the source of a config that was given in memory, in the present project."""
         start = Path(self.project) if self.project else recorded.parent
         known = bool(self.project) or recorded.name == WORKSPACE_NAME
-        if not self.sha256 or beside is None or not known:  # a cassette has no config
+        projects = _list_projects(workspace, start) if known else []
+        if not self.sha256 or not projects:  # a cassette has no config
             return self
-        moved = None if start.resolve() == beside else (str(start), str(beside))
+        moved = None if _is_same(start, projects[0]) else (str(start), str(projects[0]))
         return self.model_copy(update={"project": str(start), "moved": moved})
 
     def _find_file(self, name: str, folder: Path) -> Path | None:
@@ -204,6 +213,24 @@ def _read_name_once(path: Path, overrides: tuple[str, ...], changed_ns: int, siz
         return read_config_name(path, overrides)
     except ConfigError:
         return _UNREADABLE
+
+
+def _list_projects(workspace: Path, start: Path) -> list[Path]:
+    """Return the folders that have a run's workspace, or a link to it, and so perhaps its config.
+
+    Args:
+        workspace: The run's present workspace.
+        start: The folder of the run's config at the start, which may be gone.
+    """
+    own, place = workspace_for(Path.cwd()).root, Path(os.path.realpath(workspace))
+    known = (start / WORKSPACE_NAME, own, place)
+    named = (each for each in known if each.name == WORKSPACE_NAME and _is_same(each, place))
+    return list(dict.fromkeys(each.absolute().parent for each in named))
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same place; neither need exist."""
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _find_folder(path: str, *folders: Path) -> Path | None:

@@ -211,7 +211,7 @@ class Manifest(Value):
     @property
     def config_folder(self) -> Path:
         """Return the folder of the config, or of the workspace if the config was in memory."""
-        return self.source.file.parent if self.source.path else Path(self.workspace).parent
+        return self.source.folder or Path(self.workspace).parent
 
     @property
     def offline_roles(self) -> list[str]:

@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from coreeval.config import ROLES, Config, ModelsConfig, load_config
-from coreeval.config.load import read_takedown_path, relocate_config
+from coreeval.config.load import read_config_name, read_takedown_path, relocate_config
 from coreeval.errors import CoreEvalError
 from coreeval.runs.config_source import ConfigSource
 from coreeval.runs.manifest import Manifest
@@ -45,6 +45,25 @@ def load_config_file(source: ConfigSource, frozen: Config) -> Config:
     """
     now = load_config(source.file, source.overrides)
     return relocate_config(now, source.locate, use_names_of(frozen.models, source))
+
+
+def load_same_benchmark(source: ConfigSource, frozen: Config) -> Config | None:
+    """Return the current config file of a run, perhaps with a new licence.
+
+    None if it is missing or of another benchmark.
+
+    Args:
+        source: The config file.
+        frozen: The run's own config.
+
+    Raises:
+        ConfigError: the config cannot be read.
+    """
+    if not source.exists or read_config_name(source.file, source.overrides) != frozen.name:
+        return None
+    now = load_config_file(source, frozen)
+    dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
+    return now if dataset == frozen.dataset else None
 
 
 def locate_recorded(source: ConfigSource) -> Callable[[str], str]:
@@ -115,5 +134,6 @@ def name_takedown_lists(config: Config, source: ConfigSource | None = None) -> l
     """
     named = [config.knowledge.takedown]
     if source and source.exists and os.access(source.file, os.R_OK):
-        named.append(read_takedown_path(source.file, source.overrides))
+        now = read_takedown_path(source.file, source.overrides)
+        named.append(now and source.locate(now))
     return list(dict.fromkeys(filter(None, named)))

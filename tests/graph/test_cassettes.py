@@ -39,7 +39,7 @@ from coreeval.tools.cutoffs import (
     load_built_in_cutoffs,
 )
 from coreeval.tools.workspace import Workspace
-from tests.graph.kit import CONCURRENCY, KEY, Lab, Undisturbed
+from tests.graph.kit import CONCURRENCY, KEY, Lab, Undisturbed, config_of
 from tests.graph.test_failures import UNLUCKY, is_unlucky
 from tests.support.cassettes import Change, lines_of, remade
 from tests.support.llm_server import Reply, Request
@@ -161,6 +161,17 @@ def test_texts_that_may_not_be_passed_on_come_from_the_reviewer(
         replay(path, tmp_path / "again", dataset=other_texts(tmp_path))
     assert not (tmp_path / "again").exists()
     assert replay(path, tmp_path / "again", dataset=demo_data() / "emotion").equal
+
+
+def test_a_licence_that_is_withdrawn_after_the_run_keeps_texts_out(lab: Lab) -> None:
+    dataset = config_of(lab.server.url)["dataset"]
+    assert isinstance(dataset, dict)
+    lab.write(dataset=dataset | {"licence": {"name": "CC-BY-4.0", "redistribute": True}})
+    lab.refresh(limit=2)
+    assert record(lab.files.root, lab.folder / "a").packed.head.texts
+    lab.write(dataset=dataset | {"licence": {"name": "closed", "redistribute": False}})
+    made = record(lab.files.root, lab.folder / "b")
+    assert not made.packed.head.texts and made.licence.name == "closed"
 
 
 def other_texts(folder: Path) -> Path:

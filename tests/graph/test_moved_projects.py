@@ -39,7 +39,7 @@ NEWS = {"window": {"start": "2026-11-01"}, "path": "news", "takedown": "names.tx
 LICENCE = {"name": "CC-BY-4.0", "redistribute": True}
 ITEMS = """\
 name: weekly
-dataset: {path: rows.csv, format: jsonl}
+dataset: {path: data/rows.csv, format: jsonl}
 models: {targets: [openai:gpt-5.6]}
 """
 CLOSED = {"name": "all rights reserved", "redistribute": False}
@@ -83,6 +83,14 @@ def place(project: Path, how: str) -> Path:
     else:
         project.rename(new)
     return new
+
+
+def link_workspace(folder: Path, disk: Path) -> None:
+    """Move the workspace of a project to another place, and leave a link to it."""
+    open_calls(folder / ".coreeval" / "calls.db").close()
+    disk.parent.mkdir(exist_ok=True)
+    (folder / ".coreeval").rename(disk)
+    (folder / ".coreeval").symlink_to(disk)
 
 
 @pytest.mark.parametrize("how", ["copied", "renamed"])
@@ -168,6 +176,35 @@ def test_a_run_with_a_config_in_memory_moves_with_its_project(
     assert "third" not in (release.path / "release.json").read_text()
 
 
+@pytest.mark.parametrize("target", ["disk", "disk/.coreeval"])
+@pytest.mark.parametrize("kept", ["weekly.yaml", "renamed", "in memory"])
+def test_a_workspace_on_another_disk_is_used_with_the_project_that_links_to_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch, kept: str, target: str
+) -> None:
+    link_workspace(project, project.parent / target)
+    files = run_of(project)
+    said = json.loads(files.manifest.read_text()) | {"workspace": str(project / ".coreeval")}
+    if kept == "renamed":
+        (project / "weekly.yaml").rename(project / "tweets.yaml")
+    elif kept == "in memory":
+        said["source"] = {"path": "", "sha256": "f00d", "project": str(project)}
+        (project / "weekly.yaml").unlink()
+    files.manifest.write_text(json.dumps(said))
+    assert read_manifest(files.manifest).source.moved is None
+    assert read_manifest(files.manifest).config_folder == project
+    new = place(project, "renamed")
+    monkeypatch.chdir(new)
+    with (new / "names.txt").open("a") as names:
+        names.write("Ada Roe\n")
+    for _ in range(2):
+        files, manifest, setup = open_run(run_of(new).root, None)
+        assert setup.config.dataset.path == str(new / "bench")
+        assert len(setup.rules.takedown) == 2 and len(setup.remarks) == 1
+        assert manifest.config_folder == new
+        write_manifest(files.manifest, manifest)  # as a resume does
+    assert make_release(run_of(new).root, version="1").manifest.takedown.entries == 2
+
+
 def test_prices_move_with_a_project_that_is_renamed_twice(project: Path) -> None:
     prices = "reader: {input_usd_per_mtok: 1, output_usd_per_mtok: 2}\n"
     (project / "prices.yaml").write_text(prices)
@@ -204,6 +241,17 @@ def test_files_that_only_the_old_folder_has_are_used_there(project: Path) -> Non
         pass
     change(new, run={"budget_usd": 3})
     assert open_run(files.root, None)[2].config.run.budget_usd == 3, "the config is the run's"
+
+
+def test_a_list_that_only_the_old_folder_has_is_used_there(project: Path) -> None:
+    new = place(project, "copied")
+    (new / "names.txt").unlink()
+    assert open_run(run_of(new).root, None)[2].rules.takedown.names == ("Nobody Nowhere",)
+    assert make_release(run_of(new).root, version="1").manifest.takedown.entries == 1
+    (project / "names.txt").unlink()
+    with pytest.raises(ConfigError, match="the takedown list cannot be read") as caught:
+        make_release(run_of(new).root, version="2")
+    assert caught.value.where == str(new / "names.txt")
 
 
 def test_the_files_of_another_project_are_not_used(project: Path, tmp_path: Path) -> None:
@@ -395,21 +443,25 @@ def test_an_odd_path_in_a_received_run_ends_no_takedown(
 
 
 @pytest.mark.parametrize("task", ["refresh", "items", "misspelt"])
+@pytest.mark.parametrize("linked", [True, False])
 def test_a_benchmark_is_left_if_its_run_is_elsewhere(
-    project: Path, tmp_path: Path, task: str
+    project: Path, tmp_path: Path, task: str, *, linked: bool
 ) -> None:
-    rows = "text,label\nLunch at Taco Bell,joy\n"
-    (project / "rows.csv").write_text(rows)
+    text, rows = "text,label\nLunch at Taco Bell,joy\n", project / "data" / "rows.csv"
+    rows.parent.mkdir()
+    rows.write_text(text)
+    if linked:
+        link_workspace(project, tmp_path / "disk")
     if task == "items":
         (project / "weekly.yaml").write_text(ITEMS)
     else:
-        change(project, dataset={"path": "rows.csv"})
+        change(project, dataset={"path": "data/rows.csv"})
     if task == "misspelt":
         change(project, run={"bugdet_usd": 3})
     run_of(project).root.rename(tmp_path / "elsewhere")
-    found = {each.kind: each.action for each in take_down(project, project)}
+    found = {each.kind: each.action for each in take_down(project, rows.parent)}
     assert found["benchmark"] == "reported"
-    assert (project / "rows.csv").read_text() == rows
+    assert rows.read_text() == text
 
 
 def test_a_release_is_not_published_if_a_list_of_its_config_has_grown(project: Path) -> None:

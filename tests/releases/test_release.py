@@ -233,6 +233,30 @@ def test_a_licence_that_is_stated_after_the_run_is_taken_over(made: Made) -> Non
     assert made.release("2").manifest.licence.redistribute
 
 
+@pytest.mark.parametrize("now", [{"name": "CC0-1.0", "redistribute": False}, None])
+def test_a_licence_that_is_withdrawn_after_the_run_is_obeyed_at_once(
+    tmp_path: Path, now: dict[str, object] | None
+) -> None:
+    made = make_run(tmp_path, dataset=FREE, run={"on_reject": "original"})
+    source = made.folder / "weekly.yaml"
+    config = yaml.safe_load(source.read_text())
+    config["dataset"]["licence"] = now
+    source.write_text(yaml.safe_dump(config))
+    release = made.release("1")
+    assert not release.manifest.licence.redistribute
+    assert not any(row.fields for row in release.arm("original"))
+    assert all(row.outcome == "accepted" for row in release.arm("updated"))
+    stated = yaml.safe_load((release.path / "config.yaml").read_text())["dataset"]["licence"]
+    assert not (stated and stated["redistribute"])
+    source.write_text(yaml.safe_dump(config | {"name": "another", "models": "not ready"}))
+    assert made.release("2").manifest.licence.redistribute, "the file is of another benchmark"
+    source.write_text(yaml.safe_dump(config | {"models": "not ready"}))
+    with pytest.raises(ConfigError):
+        made.release("3")
+    source.unlink()
+    assert made.release("4").manifest.licence.redistribute
+
+
 def test_without_snippets_the_news_is_known_by_its_digest(made: Made) -> None:
     release = made.release(snippets=False)
     assert SNIPPET not in told(release)

@@ -35,10 +35,10 @@ from coreeval.releases.cassettes.format import (
 from coreeval.releases.cassettes.read import hash_files, hash_rows
 from coreeval.releases.release import hash_texts
 from coreeval.releases.release_manifest import Licence
-from coreeval.releases.sources import find_licence
+from coreeval.releases.sources import find_licence, load_published_config
 from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest
-from coreeval.runs.own_config import iter_config_remarks, load_own_config
+from coreeval.runs.own_config import iter_config_remarks
 from coreeval.runs.own_task import find_task_file
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
@@ -163,7 +163,7 @@ def _iter_notes(setup: Setup, manifest: Manifest) -> Iterator[str]:
 def _open_run(
     files: RunFiles, manifest: Manifest, texts: bool | None, stack: ExitStack
 ) -> SourceRun:
-    config = load_own_config(files, manifest)
+    config = load_published_config(files, manifest)
     now, workspace = datetime.fromisoformat(manifest.now), open_workspace(manifest)
     _refuse_plugins(config)
     task_file = find_task_file(files, config)

@@ -83,6 +83,8 @@ class Places:
     """Runs and stores that are not opened because a link in them leads elsewhere, and folders that
     cannot be read."""
     workspace: Path = field(default_factory=Path)
+    project: Path = field(default_factory=Path)
+    """The folder that has the workspace, or a link to it."""
     given: list[Path] = field(default_factory=list)
     """The folders and files that the user named."""
 
@@ -119,7 +121,11 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     Raises:
         UsageError: a given file or folder does not exist.
     """
-    found = Places(workspace=workspace.root.resolve(), given=[path.resolve() for path in given])
+    found = Places(
+        workspace=workspace.root.resolve(),
+        project=workspace.root.absolute().parent,
+        given=[path.resolve() for path in given],
+    )
     seen = set[Path]()
     if workspace.scores.is_dir() and not workspace.scores.is_symlink():
         found.scores.append(workspace.scores.resolve())
@@ -457,7 +463,7 @@ class _Search:
     def _named(self) -> NamedFiles:
         """The files that configs name: those of the runs, beside the workspace, or given."""
         places = self.places
-        folders = (places.workspace.parent, *places.given)
+        folders = (places.project, *places.given)
         inside = (path for path in places.files if path.suffix in (".yaml", ".yml"))
         return find_named_files(places.runs, (*chain(*map(list_beside, folders)), *inside))
 
