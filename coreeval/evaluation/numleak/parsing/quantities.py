@@ -12,19 +12,36 @@ from typing import Final, Literal, NamedTuple
 from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs
 from coreeval.evaluation.numleak.series.definition import Unit, load_units
 
+_FALL_ENGLISH: Final = (
+    r"loss(?:es)?|los[et]|losing|declin(?:e|ed|es|ing)|f[ae]ll|falls|falling|fallen|drop(?:ped|s|ping)?"
+    r"|decreas(?:e|ed|es|ing)|down|shrank|shrunk|shrink\w*|slump\w*|slid|slides|sliding|slip(?:s|ped|ping)"
+    r"|dip(?:s|ped|ping)?|sank|sunk|sinking|plung\w+|plummet\w*|tumbl\w+|crash(?:ed|es|ing)?"
+    r"|collaps(?:ed|es|ing)|shed(?:ding)?|gave up|drawdown|contract(?:ed|ion|ing)"
+)
+_FALL: Final = (
+    rf"(?:\b(?:{_FALL_ENGLISH}"
+    r"|chut\w+|baiss\w+|recul\w*|perte|perdu|perdi\u00f3|effondr\w+|brach|minus|moins|menos|fiel|gefallen|gesunken|verlor\w*"
+    r"|r\u00fcckgang|verlust|cay[\u00f3o]|ca\u00edda|caiu|queda|p\u00e9rdida|baj\u00f3|sces[oa]"
+    r"|cal[oa]t[oa]|perso|\u0443\u043f\u0430\u043b\w*|\u0441\u043d\u0438\u0437\u0438\u043b\w*"
+    r"|\u043c\u0438\u043d\u0443\u0441)\b"
+    r"|\u4e0b\u8dcc|\u4e0b\u964d|\u4e0b\u6ed1|\u8dcc|\u4e8f\u635f|\u8d1f|\u4e0b\u843d"
+    r"|\u30de\u30a4\u30ca\u30b9)"
+)
+"""Words for a fall in value; in other languages only the most common ones."""
 _MOVED: Final = (
-    r"(?:increas\w+|ris(?:e|en|es|ing)|rose|climb\w*|jump\w*|surg\w+|up|gain\w*|grew|fell|fall\w*"
-    r"|soar\w*|advanc\w+|lost|slid|slip(?:s|ped)|dip(?:s|ped)|sank|shed|slump\w*|plung\w+|plummet\w*"
-    r"|tumbl\w+|drop\w*|declin\w+|decreas\w+|down|edged|ticked|added|widened|improved|worsened"
-    r"|change[ds]?)"
+    rf"(?:{_FALL_ENGLISH}|increas\w+|ris(?:e|en|es|ing)|rose|climb\w*|jump\w*|surg\w+|up|gain\w*|grew"
+    r"|soar\w*|advanc\w+|edged|ticked|added|widened|improved|worsened|change[ds]?)"
 )
-_CHANGE_SIZE: Final = (
-    r"(?:\s(?:up|down|by|of|about|around|approximately|roughly|nearly|an?|just|only|some)\b)*"
+_SIZE: Final = (
+    r"(?:[ ~\u2020\u4e86\u7ea6]|\b(?:by|of|about|around|approximately|roughly|nearly|almost|an?|another"
+    r"|some|just|only|over|between|sharp(?:ly)?|staggering|whopping|massive|steep|up|down|was|is|in|for"
+    r"|the month|that month|de|del|des|il|un|um|von|im|rund|etwa|environ|\u043d\u0430)\b)*"
 )
-_CHANGED_BY: Final = re.compile(rf"\b{_MOVED}{_CHANGE_SIZE} ?~?$", re.IGNORECASE)
+"""Words between a movement and its size."""
+_CHANGED_BY: Final = re.compile(rf"\b{_MOVED}(?=[ ~]){_SIZE}$", re.IGNORECASE)
 _COMPARED_BEHIND: Final = re.compile(
-    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|rise|increase"
-    r"|drop|decline|fall|jump)\b",
+    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|warmer|colder|cooler"
+    r"|rise|increase|drop|decline|fall|jump)\b",
     re.IGNORECASE,
 )
 _COMPARED_TO: Final = re.compile(
@@ -118,32 +135,14 @@ _STARTS: Final = (
 After a comma only if the comma separates columns; never after its own sign.
 """
 _OTHER_SCALE: Final = r"(?! ?(?:celsius|fahrenheit|kelvin|[CFK])\b)"
-_FALL: Final = (
-    r"(?:\b(?:loss(?:es)?|declin(?:e|ed|es|ing)|f[ae]ll|falls|falling|fallen|drop(?:ped|s|ping)?"
-    r"|decreas(?:e|ed|es|ing)|down|los[et]|losing|shrank|shrunk|slump\w*|slid|slipped|sank|sunk"
-    r"|plung\w+|plummet\w*|tumbl\w+|crash(?:ed|es)?|collaps(?:ed|es)|shed|gave up|drawdown"
-    r"|contract(?:ed|ion)"
-    r"|chut\w+|baiss\w+|recul\w*|perte|perdu|perdi\u00f3|effondr\w+|brach|minus|moins|menos|fiel|gefallen|gesunken|verlor\w*"
-    r"|r\u00fcckgang|verlust|cay[\u00f3o]|ca\u00edda|caiu|queda|p\u00e9rdida|baj\u00f3|sces[oa]"
-    r"|cal[oa]t[oa]|perso|\u0443\u043f\u0430\u043b\w*|\u0441\u043d\u0438\u0437\u0438\u043b\w*"
-    r"|\u043c\u0438\u043d\u0443\u0441)\b"
-    r"|\u4e0b\u8dcc|\u4e0b\u964d|\u4e0b\u6ed1|\u8dcc|\u4e8f\u635f|\u8d1f|\u4e0b\u843d"
-    r"|\u30de\u30a4\u30ca\u30b9)"
-)
-"""Words for a fall in value; in other languages only the most common ones."""
-_SIZE: Final = (
-    r"(?:by|of|about|around|approximately|roughly|nearly|almost|an?|some|just|only|over|sharp(?:ly)?"
-    r"|staggering|whopping|massive|steep|was|is|in|for|the month|that month|de|del|des|il|un|um|von"
-    r"|environ|\u043d\u0430)"
-)
 _FALLS: Final = re.compile(
-    rf"(?:{_FALL}(?:[ ~\u2020\u4e86\u7ea6]|\b{_SIZE}\b)*"
+    rf"(?:{_FALL}{_SIZE}"
     r"|\bnegative (?:\w+ ){0,2}(?:return|growth|value|reading|figure)(?: (?:of|about|around))* ?~?"
-    r"|\bnegative[:,] ?~?)$",
+    r"|\bnegative[:,](?: (?:at|about|around|approximately|roughly))* ?~?)$",
     re.IGNORECASE,
 )
 _LOSS_BEHIND: Final = re.compile(
-    r" ?(?:loss|decline|drop|fall|decrease|below zero|lower|down|slump|plunge|gefallen|gesunken"
+    r" ?(?:loss|decline|drop|fall|decrease|below (?:zero|0)|lower|down|slump|plunge|gefallen|gesunken"
     r"|verloren)\b(?! (?:than|from))",
     re.IGNORECASE,
 )
@@ -166,6 +165,11 @@ _RIVALS: Final = re.compile(
     r"|(?:or|and|vs\.?|versus|oder|ou|\u6216)\s(?:maybe |perhaps |about |possibly |~)*)?",
     re.IGNORECASE,
 )
+_REPEATED: Final = re.compile(
+    r",? \(?(?:(?:or|i\.e\.,?|that is,?) )?(?:(?:about|around|approximately|roughly|nearly) )?~?",
+    re.IGNORECASE,
+)
+"""Words between two forms of one number: `370 points, or about 12.5%`, `370 points (12.5%)`."""
 _BETWEEN: Final = re.compile(r"\bbetween ?~?$", re.IGNORECASE)
 _CHANGE: Final = re.compile(r"(?<!range )(?<!ranged )(?<!ranging )\bfrom ?~?$", re.IGNORECASE)
 
@@ -201,7 +205,10 @@ def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
     alternative answers ("4.4 or 4.5") are rivals.
     """
     matches = list(_matches(text, unit))[-MOST_NUMBERS:]
-    found = [_make_number(one, text, unit) for one in matches]
+    found = list[AnswerNumber]()
+    for one in matches:
+        number = _make_number(one, text, unit)
+        found.append(_share_fall(number, found[-1], text) if found else number)
     rivals = {each for pair in pairwise(found) if _are_rivals(*pair, text) for each in pair}
     return [one._replace(rival=True) if one in rivals else one for one in found]
 
@@ -258,6 +265,17 @@ def _are_rivals(first: AnswerNumber, second: AnswerNumber, text: str) -> bool:
     return told and not same and _RIVALS.fullmatch(text, first.end, second.start) is not None
 
 
+def _share_fall(number: AnswerNumber, last: AnswerNumber, text: str) -> AnswerNumber:
+    """Return a number with the sign of the fall that it repeats: `fell 370 points, or 12.5%`."""
+    repeats = (
+        not number.aside
+        and _REPEATED.fullmatch(text, last.end, number.start)
+        and not text[number.start] in "-+"
+    )
+    falls = repeats and last.value < 0 and _ends_in(_FALLS, text, last.start)
+    return number._replace(value=-abs(number.value)) if falls else number
+
+
 @cache
 def _number_pattern(unit: Unit) -> re.Pattern[str]:
     number = rf"{_NUMBER}(?:[ -]?{_kinds(unit)})?"
@@ -291,7 +309,12 @@ def _make_number(found: _NumberMatch, text: str, unit: Unit) -> AnswerNumber:
     value = _read_sign(match, "a", text)
     if is_range:
         last = _read_sign(match, "b", text)
-        if value < 0 and match["gap"] + match["link"] == "-" and not match["bsign"]:
+        if (
+            value < 0
+            and match["asign"]
+            and match["gap"] + match["link"] == "-"
+            and not match["bsign"]
+        ):
             last = -last
         value = (value + last) / 2
     if match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
