@@ -45,7 +45,7 @@ _DATES: Final = re.compile(
     rf"""(?ix)
       https?://\S+ | \bwww\.\S+ | \b[\w.-]{{1,80}}\.(?:edu|com|org|gov|html?)\b\S*
     | {_RELATIVE.replace(" ", _BLANK)}
-    | \b{_YEAR}(?:-\d\d(?:\d\d)?)?\ ?=\ ?100\b
+    | \b{_YEAR}(?:-\d\d(?:\d\d)?)?(?:\ ?=\ ?100|\ (?:us\ )?(?:dollars|prices))\b
     | (?<![\w.,-])(?:{_DAY}(?:st|nd|rd|th|\.)?\ {_OF.replace(" ", _BLANK)})?
       (?:{_MONTH})(?![A-Za-z])
       (?:\ (?:of\ )?{_DAY}(?:st|nd|rd|th)?\b(?![.,%]\d|\ ?(?:%|percent)))?
@@ -126,7 +126,7 @@ _DAY_ONLY: Final = re.compile(r"(?<!\d)\d\d?(?!\d)")
 def relate_date(written: str, period: Period) -> DateRelation:
     """Return whether a date in words or figures is that of a period, may be, or is another one."""
     text = written.lower()
-    if text.startswith(("http", "www")):
+    if text.startswith(("http", "www")) or text.endswith(("100", "dollars", "prices")):
         return "any"
     if _RELATIVE_ONLY.fullmatch(text):
         return "other"

@@ -63,7 +63,8 @@ _OWN_RANGE: Final = re.compile(
 )
 _BOUND: Final = re.compile(
     r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
-    r"|under|above|below|exceed(?:s|ed|ing)?|(?<![a-z]ed )(?<!went )(?<!crept )up to|within|threshold(?: of)?|not)"
+    r"|under|above|below|exceed(?:s|ed|ing)?|(?<![a-z]ed )(?<!went )(?<!crept )up to|within"
+    r"|threshold(?: of)?|not)"
     r"(?: (?:about|around|roughly|approximately|an?|the))* ?[~(]*$|(?<![=-])[<>\u2264\u2265] ?~?$",
     re.IGNORECASE,
 )

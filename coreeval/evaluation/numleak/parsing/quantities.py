@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs
 from coreeval.evaluation.numleak.series.definition import Unit, load_units
+from coreeval.tools.units import SCALES
 
 _FALL_ENGLISH: Final = (
     r"loss(?:es)?|los[et]|losing|declin(?:e|ed|es|ing)|f[ae]ll|falls|falling|fallen|drop(?:ped|s|ping)?"
@@ -33,15 +34,15 @@ _MOVED: Final = (
     r"|soar\w*|advanc\w+|edged|ticked|added|widened|improved|worsened|change[ds]?)"
 )
 _SIZE: Final = (
-    r"(?:[ ~\u2020\u4e86\u7ea6]|\b(?:by|of|about|around|approximately|roughly|nearly|almost|an?|another"
-    r"|some|just|only|over|between|sharp(?:ly)?|staggering|whopping|massive|steep|up|down|was|is|in|for"
-    r"|the month|that month|de|del|des|il|un|um|von|im|rund|etwa|environ|\u043d\u0430)\b)*"
+    r"(?:[ ~\u2020\u4e86\u7ea6]|\b(?:by|of|about|around|approximately|roughly|nearly|almost|an?"
+    r"|another|some|just|only|over|between|sharp(?:ly)?|staggering|whopping|massive|steep|up|down|was|is|in"
+    r"|for|the month|that month|de|del|des|il|un|um|von|im|rund|etwa|environ|\u043d\u0430)\b)*"
 )
 """Words between a movement and its size."""
 _CHANGED_BY: Final = re.compile(rf"\b{_MOVED}(?=[ ~]){_SIZE}$", re.IGNORECASE)
 _COMPARED_BEHIND: Final = re.compile(
-    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|warmer|colder|cooler"
-    r"|rise|increase|drop|decline|fall|jump)\b",
+    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|warmer|colder"
+    r"|cooler|rise|increase|drop|decline|fall|jump)\b",
     re.IGNORECASE,
 )
 _COMPARED_TO: Final = re.compile(
@@ -112,12 +113,16 @@ def has_unclear_sign(before: str, digits: str) -> bool:
 
 Measure = Literal["own", "bare", "other"]
 """Whether a number is in the unit of the series, without a unit, or in another unit."""
-_DIGITS: Final = (
+DIGITS: Final = (
     r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)|\d+(?:[.,]\d+)?|\.\d+)"
+    r"|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)"
+    r"|\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d{1,3}(?!\w|\.\d))?"
 )
+"""The digits of a number, with separators of thousands and a power of ten: `1.234,5`, `2.1e4`."""
 _SIGN: Final = "(?P<SIDEsign>(?:minus |negative |plus |positive )?[-+]?)"
-_NUMBER: Final = rf"{_SIGN}(?P<SIDEmoney>[$€£¥]?)(?P<SIDEdigits>{_DIGITS})"
+_NUMBER: Final = (
+    rf"{_SIGN}(?P<SIDEmoney>(?:(?:US|U\.S\. ?)?\$|USD ?|[€£¥])?)(?P<SIDEdigits>{DIGITS})"
+)
 _FOREIGN: Final = (
     r"(?P<SIDEbasis>bps?|basis[- ]points?)|°[CFK]?|degrees?"
     r"|[CFK]|celsius|fahrenheit|index points?|points?|pts|dollars?|usd|euros?|eur|gbp|yen|cents?"
@@ -142,8 +147,8 @@ _FALLS: Final = re.compile(
     re.IGNORECASE,
 )
 _LOSS_BEHIND: Final = re.compile(
-    r" ?(?:loss|decline|drop|fall|decrease|below (?:zero|0)|lower|down|slump|plunge|gefallen|gesunken"
-    r"|verloren)\b(?! (?:than|from))",
+    r" ?(?:loss|decline|drop|fall|decrease|below (?:zero|0)|lower|down|slump|plunge|gefallen"
+    r"|gesunken|verloren)\b(?! (?:than|from))",
     re.IGNORECASE,
 )
 _FALL_IN_CLAUSE: Final = re.compile(
@@ -270,7 +275,7 @@ def _share_fall(number: AnswerNumber, last: AnswerNumber, text: str) -> AnswerNu
     repeats = (
         not number.aside
         and _REPEATED.fullmatch(text, last.end, number.start)
-        and not text[number.start] in "-+"
+        and text[number.start] not in "-+"
     )
     falls = repeats and last.value < 0 and _ends_in(_FALLS, text, last.start)
     return number._replace(value=-abs(number.value)) if falls else number
@@ -278,12 +283,14 @@ def _share_fall(number: AnswerNumber, last: AnswerNumber, text: str) -> AnswerNu
 
 @cache
 def _number_pattern(unit: Unit) -> re.Pattern[str]:
-    number = rf"{_NUMBER}(?:[ -]?{_kinds(unit)})?"
+    scale = "|".join(sorted(SCALES, key=len, reverse=True)) if unit.scale else "(?!)"
+    scaled = rf"{_NUMBER}(?:[ -]?(?P<SIDEscale>{scale})(?!\w))?"
+    number = rf"{scaled}(?:[ -]?(?:of |de )?{_kinds(unit)})?"
     ends = [number.replace("SIDE", side) for side in "ab"]
     return re.compile(
         rf"(?:(?P<about>(?:±|\+/-) ?)|{_STARTS}){ends[0]}(?P<first_end>)"
         rf"(?:(?P<gap> ?)(?P<link>-|to|and|through) ?~?{ends[1]})?"
-        rf"(?![\w/\u2044†^])(?!-(?:[A-Za-z]|\s*$)|[.,{_DOTS}]\d)",
+        rf"(?![\w\u2044†^]|/(?![A-Za-z]))(?!-(?:[A-Za-z]|\s*$)|[.,{_DOTS}]\d)",
         re.IGNORECASE,
     )
 
@@ -305,20 +312,14 @@ def _make_number(found: _NumberMatch, text: str, unit: Unit) -> AnswerNumber:
     """Return the number or range of a match; if it is not a range, only its first number."""
     match, is_range, unsure = found
     start, end = match.start(), match.end() if is_range else match.end("first_end")
-    side = "b" if is_range and _measure(match, "b", unit) != "bare" else "a"
-    value = _read_sign(match, "a", text)
+    side = "b" if is_range and (match["bscale"] or _measure(match, "b", unit) != "bare") else "a"
+    named = "a" if match["ascale"] or match["aown"] or match["aother"] else side
+    value = _read_sign(match, "a", text) * _factor(match, named, unit)
     if is_range:
-        last = _read_sign(match, "b", text)
-        if (
-            value < 0
-            and match["asign"]
-            and match["gap"] + match["link"] == "-"
-            and not match["bsign"]
-        ):
-            last = -last
+        last = _read_sign(match, "b", text) * _factor(match, "b", unit)
+        hyphen = match["gap"] + match["link"] == "-" and match["asign"] and not match["bsign"]
+        last = -last if value < 0 and hyphen else last
         value = (value + last) / 2
-    if match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
-        value /= 100
     aside = bool(match["about"]) or (is_range and _ends_in(_CHANGE, text, start))
     aside = aside or is_compared_to(text[max(0, start - _NEAR) : start])
     unsure = unsure or _fall_unclear(match, text) or text[end : end + 1] == "?"
@@ -327,18 +328,37 @@ def _make_number(found: _NumberMatch, text: str, unit: Unit) -> AnswerNumber:
 
 
 def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
-    if match[f"{side}money"] and "$" not in unit.forms:
+    """Return what a number is in; `21,354.1 dollars` are not clearly 21,354.1 billion."""
+    money = match[f"{side}money"].lower()
+    sign = "$" if money.endswith("$") or money.strip() == "usd" else money
+    if sign and sign not in unit.forms:
         return "other"
-    if match[f"{side}own"] or match[f"{side}money"]:
-        return "own"
+    if match[f"{side}own"] or sign:
+        whole = match[f"{side}scale"] or _factor(match, side, unit) < 1 or unit.scale in (None, 1)
+        return "own" if whole else "bare"
     if match[f"{side}basis"] and unit.basis_points:
+        return "own"
+    if match[f"{side}scale"] and not match[f"{side}other"] and _factor(match, side, unit) == 1:
         return "own"
     return "other" if match[f"{side}other"] else "bare"
 
 
+def _factor(match: re.Match[str], side: str, unit: Unit) -> float:
+    """Return the factor of a number's words: 1/100 for basis points, 1,000 for `2 trillion`."""
+    if match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
+        return 0.01
+    if not unit.scale:
+        return 1.0
+    if scale := match[f"{side}scale"]:
+        return SCALES[scale.lower()] / unit.scale
+    named = match[f"{side}own"] or match[f"{side}money"]
+    whole = float(plain_number(match[f"{side}digits"])) >= unit.scale
+    return 1 / unit.scale if named and whole else 1.0
+
+
 def _read_sign(match: re.Match[str], side: str, text: str) -> float:
     """Return a signed number; words that call it a loss or fall make it negative."""
-    value = float(plain_number(match[f"{side}digits"].replace("_", "")))
+    value = float(plain_number(match[f"{side}digits"]))
     sign = match[f"{side}sign"].lower()
     if sign:
         return -value if "-" in sign or "minus" in sign or "negative" in sign else value
@@ -366,9 +386,12 @@ def _ends_in(pattern: re.Pattern[str], text: str, at: int) -> bool:
 
 def plain_number(digits: str) -> str:
     """Return digits without thousands separators, with a point as the decimal separator."""
+    digits, power, exponent = digits.lower().replace("_", "").partition("e")
     if "." in digits and digits.find(",") > digits.find("."):
-        return digits.replace(".", "").replace(",", ".")
-    if digits.count(".") > 1:
-        return digits.replace(".", "")
-    grouped = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", digits)
-    return digits.replace(",", "" if grouped else ".")
+        digits = digits.replace(".", "").replace(",", ".")
+    elif digits.count(".") > 1:
+        digits = digits.replace(".", "")
+    else:
+        grouped = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}(?:\.\d+)?", digits)
+        digits = digits.replace(",", "" if grouped else ".")
+    return digits + power + exponent
