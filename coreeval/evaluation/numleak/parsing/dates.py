@@ -280,8 +280,10 @@ _CLAUSE_END: Final = re.compile(r"[.!?](?=\s|$)|[;\n|]")
 _LINK: Final = re.compile(r"(?:[^\w.!?;]|[.;](?!\s)|\u2020|'s\b|\b(?:was|is|were|at|in)\b){0,12}")
 """Text allowed between a date and the number after it: `2020-03: `, `March 2020 (`."""
 _BEHIND: Final = re.compile(
-    r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|from|the month of|the|early|late)[ ])+"
+    r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|the month of|the|early|late)[ ])+"
 )
+_CLAIMED: Final = re.compile(r"(?:'s|:|,? (?:was|is|were|stood at|came in at))[\s(~]*(?:about )?")
+"""Words after a date that give it to the number after them: `from February's 3.5%`."""
 _AT_ONCE: Final = re.compile(r" ?\(?")
 _REFERENCE: Final = re.compile(
     r"\b(?:since|as (?:bad|good|high|low) as|than(?: in)?|unlike|like|after|before|until"
@@ -289,6 +291,7 @@ _REFERENCE: Final = re.compile(
     r"|relative to|versus|vs\.?)(?: the| its)?(?: \w+){0,2} ?$",
     re.IGNORECASE,
 )
+_WHEN: Final = re.compile(r",? when\b")
 _SEEN: Final = 300
 """The number of characters before a number in which its date is searched for."""
 _HEADING_WORDS: Final = 4
@@ -310,8 +313,11 @@ def find_owners(
     """
     used = set[int]()
     found = list[DateRelation | None]()
-    for number in numbers:
+    for at, number in enumerate(numbers):
         behind = _date_behind(text, dates, number)
+        following = numbers[at + 1].start if at + 1 < len(numbers) else len(text)
+        if behind is not None and _CLAIMED.fullmatch(text, behind.end, following):
+            behind = None
         free = [date for date in dates if date.start not in used]
         if behind is not None and not _follows_date(text, free, number):
             used.add(behind.start)
@@ -356,7 +362,8 @@ def _date_before(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> 
     if before and _links(text, before[-1], number):
         return before[-1]
     named = [date for date in before if date.start >= begins]
-    own = [date for date in named if not _REFERENCE.search(text, begins, date.start)]
+    own = [date for date in named if not _REFERENCE.search(text, begins, date.start)
+           or _WHEN.match(text, date.end)]  # fmt: skip
     return next((date for date in reversed(own) if date.whose != "any"), None)
 
 

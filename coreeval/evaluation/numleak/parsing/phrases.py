@@ -34,10 +34,11 @@ _LIKELY: Final = (
 )
 _SUBJECT: Final = (
     r"(?:it|that|this|(?:the|its) (?:[\w-]+ ){0,5}?(?:return|rate|value|figure|temperature|level"
-    r"|number|reading|inflation|change|factor))"
+    r"|number|reading|inflation|change|factor|mean|price|count|total))"
 )
 _SAID: Final = (
-    r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned|:|=|~)"
+    r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned"
+    r"|reported (?:as|at)|:|=|~)"
 )
 _POINT_CUE: Final = re.compile(
     r"\b(?:(?:point|final|single|one-number) (?:\w+ )?(?:estimate|answer|figure|guess|value)"
@@ -45,7 +46,7 @@ _POINT_CUE: Final = re.compile(
     re.IGNORECASE,
 )
 _CUE: Final = re.compile(
-    r"\b(?:estimate[sd]?|guess|i(?: would|'d|'ll| will) (?:say|put|go with)"
+    r"\b(?:estimate[sd]?|guess|from memory|i(?: would|'d|'ll| will) (?:say|put|go with)"
     r"|i (?:recall|remember|believe|think)|answer"
     r"|so (?=about|around|roughly|approximately)|settle on|therefore|hence)\b"
     rf"[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
@@ -64,7 +65,7 @@ _OWN_RANGE: Final = re.compile(
 _BOUND: Final = re.compile(
     r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
     r"|under|above|below|exceed(?:s|ed|ing)?|(?<![a-z]ed )(?<!went )(?<!crept )up to|within"
-    r"|threshold(?: of)?|not)"
+    r"|threshold(?: of)?|not|(?:traded|ranged|fluctuated|varied|swung|moved)(?: \w+)? between)"
     r"(?: (?:about|around|roughly|approximately|an?|the))* ?[~(]*$|(?<![=-])[<>\u2264\u2265] ?~?$",
     re.IGNORECASE,
 )
@@ -142,6 +143,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
         "risk-free", "s&p", "nasdaq", "russell", "ftse", "nikkei", "treasury", "mortgage rate",
         "interest rates",
     )},
+    "the fed": _FED_FUNDS,
     "fed funds": _FED_FUNDS,
     "federal funds": _FED_FUNDS,
     "dow jones": _DOW,
@@ -153,7 +155,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "volatility": ("vix", "volatility"),
     **_FACTORS,
     "u-6": ("u-6",),
-    "participation rate": ("participation",),
+    "participation": ("participation",),
     "payems": ("payems", "payroll"),
 }  # fmt: skip
 """Other series whose numbers a market description may contain.
@@ -161,6 +163,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
 Each has words that mean, if the name of the series asked about contains one, that it is not another
 series.
 """
+_UNADJUSTED: Final = ("not seasonally adjusted", "unadjusted", "not adjusted")
 _RECORD: Final = r"series|factor|name|metric|indicator|variable"
 _SHORT_NAME: Final = 24
 _EXCESS: Final = re.compile(r"\b(?:excess|premium|rf)\b", re.IGNORECASE)
@@ -204,9 +207,11 @@ def strike_other_series(text: str, name: str) -> str:
     if _EXCESS.search(name):
         text = _LESS_THE_RATE.sub(r"\g<own>", text)
     called = name.lower()
-    others = [re.escape(other) for other, names in _OTHERS.items()
+    others = [other for other, names in _OTHERS.items()
               if not any(each in called for each in names)]  # fmt: skip
-    names = "|".join(sorted(others, key=len, reverse=True))
+    if "seasonally adjusted" in called and not any(each in called for each in _UNADJUSTED):
+        others += _UNADJUSTED
+    names = "|".join(re.escape(other) for other in sorted(others, key=len, reverse=True))
     own = "|".join(re.escape(one) for one in _own_names(name))
     words = rf"(?:(?!\b(?:{own}|the factor)\b){_WORDS})" if own else _WORDS
     about = rf"(?<![\w-])(?:{names})(?![\w-]){words}{{0,160}}(?:\(~?{NUMBER}\))?"

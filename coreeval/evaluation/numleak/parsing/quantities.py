@@ -46,7 +46,8 @@ _COMPARED_BEHIND: Final = re.compile(
     re.IGNORECASE,
 )
 _COMPARED_TO: Final = re.compile(
-    r"\b(?:(?:up|down|higher|lower|revised|rising|falling) from|compared (?:to|with)|against)"
+    r"\b(?:(?:up|down|higher|lower|revised|rising|falling) from|compared (?:to|with)|against"
+    r"|to (?:about |around |roughly )?~?[$€£]?\d[\d.,]*(?: ?[^\W\d]{1,9}| ?%)? from)"
     r"(?: (?:the|its|about|around|roughly|an?))* ?~?$",
     re.IGNORECASE,
 )
@@ -62,9 +63,12 @@ _SPAN: Final = re.compile(
     "|".join(rf"\b(?P<{each}>{words})\b" for each, words in _SPANS.items()) + rf"|\b(?:{_ALL})\b",
     re.IGNORECASE,
 )
+_DIFFERENCE: Final = re.compile(
+    r" ?(?:above|below|warmer|colder|cooler|higher|lower)\b(?! (?:zero|0)\b)", re.IGNORECASE
+)
 _FROM_PEAK: Final = re.compile(
     r" ?(?:from (?:its |the )?(?:peak|high|top)|peak[- ]to[- ]trough"
-    r"|for the (?:year|quarter)|ytd\b)",
+    r"|(?:for|on|over|in) the (?:year|quarter)|ytd\b)",
     re.IGNORECASE,
 )
 _OF_LEVEL: Final = re.compile(r"\b(?:index|closed?|price|level)\b[^.;%\n]*$", re.IGNORECASE)
@@ -87,6 +91,11 @@ def says_change(before: str, behind: str) -> bool:
 def is_compared_to(before: str) -> bool:
     """Return whether words say that another value is compared with a number: `up from 3.5`."""
     return _COMPARED_TO.search(before) is not None
+
+
+def is_difference(behind: str) -> bool:
+    """Return whether words say that a number is a difference: `5.4 °C above the average`."""
+    return _DIFFERENCE.match(behind) is not None
 
 
 def is_of_another_span(before: str, behind: str, frequency: str, name: str) -> bool:
@@ -175,6 +184,9 @@ _REPEATED: Final = re.compile(
     re.IGNORECASE,
 )
 """Words between two forms of one number: `370 points, or about 12.5%`, `370 points (12.5%)`."""
+_BEHIND_BARE: Final = re.compile(
+    r"\W*$|[.,;:)!\"\n±]| ?\||\+/-| (?:(?:in|for|as|during|or|on)\b|\(|±)", re.IGNORECASE
+)
 _BETWEEN: Final = re.compile(r"\bbetween ?~?$", re.IGNORECASE)
 _CHANGE: Final = re.compile(r"(?<!range )(?<!ranged )(?<!ranging )\bfrom ?~?$", re.IGNORECASE)
 
@@ -256,10 +268,16 @@ def _read_link(
     if link == "to" and says_change(text[max(0, start - _NEAR) : start], ""):
         points = "point" in text[start : match.end("first_end")].lower()
         points = points or bool(match["abasis"] and not match["bbasis"])
-        if points or (differ and second == "own"):
+        level = second == "bare" and first == "other" and not unit.basis_points
+        if points or (differ and (second == "own" or level)):
             return "change"
         return "percent change" if differ and first == "own" and unit.basis_points else "unclear"
     return "unclear" if differ else "range"
+
+
+def ends_plainly(text: str, end: int) -> bool:
+    """Return whether a number without a unit ends as a value does, unlike the one in S&P 500."""
+    return _BEHIND_BARE.match(text, end) is not None
 
 
 def _are_rivals(first: AnswerNumber, second: AnswerNumber, text: str) -> bool:
@@ -267,6 +285,7 @@ def _are_rivals(first: AnswerNumber, second: AnswerNumber, text: str) -> bool:
     told = "other" not in (first.measure, second.measure) and not (first.aside or second.aside)
     values = {round(abs(one.value), 6) for one in (first, second)}
     same = first.value == second.value or max(values) == round(100 * min(values), 6)
+    told = told and (second.measure != "bare" or ends_plainly(text, second.end))
     return told and not same and _RIVALS.fullmatch(text, first.end, second.start) is not None
 
 

@@ -29,8 +29,10 @@ from coreeval.evaluation.numleak.parsing.phrases import (
 )
 from coreeval.evaluation.numleak.parsing.quantities import (
     AnswerNumber,
+    ends_plainly,
     find_numbers,
     has_unclear_sign,
+    is_difference,
     is_index_level,
     is_of_another_span,
     says_change,
@@ -41,22 +43,29 @@ from coreeval.evaluation.numleak.series.definition import Unit, load_units
 from coreeval.evaluation.refusals import declines
 from coreeval.schema import AnswerKind
 
-_BEHIND_BARE: Final = re.compile(
-    r"\W*$|[.,;:)!\"\n±]| ?\||\+/-| (?:in|for|as|during|or|\(|±)", re.IGNORECASE
-)
 _BEFORE_BARE: Final = re.compile(
-    r"(?:^|[:=~]|[=-]>|\b(?:was|is|were|at|approximately|approx\.?|about|around|roughly|nearly|circa))"
-    r"[\s(]*$",
+    r"(?:^|[:=~]|[=-]>|\b(?:was|is|were|at|(?:level|value|reading|total) of|approximately"
+    r"|approx\.?|about|around|roughly|nearly|circa|etwa|rund|environ))[\s(]*$",
     re.IGNORECASE,
 )
 _BRACKET_BEFORE: Final = re.compile(r"(?:^|[:=\n])[^\S\n]*\(\s*$")
 _BRACKET_BEHIND: Final = re.compile(r"\s*\)")
 _DASH_BEFORE: Final = re.compile(r"(?:^|\n)[^\S\n]*-[^\S\n]+$")
 _SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|$)|\n")
+_HEDGES: Final = re.compile(
+    r"[^\w]*(?:(?:approximately|approx|about|around|roughly|nearly|probably|likely|circa|perhaps|maybe)"
+    r"[^\w]+)*",
+    re.IGNORECASE,
+)
+"""Words before the number that an answer begins with."""
+_OFFERS: Final = re.compile(r"\b(?:but|however)\W*$", re.IGNORECASE)
 _LABEL_WORDS: Final = 6
 """The largest number of other words on a line that still states a value by itself."""
+_NEAR: Final = 20
 _LINE: Final = 200
 """The largest number of characters of such a line."""
+_NOUN_WORDS: Final = 3
+"""The largest number of words after a number among which is what it counts."""
 RANKS: Final = (
     "a number in its unit", "told with its date or its series", "a line of its own",
     "said to be it", "a point estimate",
@@ -113,7 +122,7 @@ def find_candidates(text: str, owned: NumberOwners, asked: ValueQuery) -> ValueC
             continue
         before = sentence_before(text, one.start)
         is_named = bool(asked.name) and is_labelled(before, asked.name)
-        candidate = _make_candidate(one, text, starts, known=is_named or owner == "asked")
+        candidate = _make_candidate(one, text, starts, asked, known=is_named or owner == "asked")
         if candidate and owner is None and not rank_endorsement(before):
             candidate = _doubt(candidate, one, kept, text)
         if candidate:
@@ -141,6 +150,7 @@ def _is_excluded(quantity: AnswerNumber, text: str, asked: ValueQuery) -> bool:
     behind = text[quantity.end : quantity.end + _LINE]
     level = asked.unit.basis_points and quantity.measure == "bare" and is_index_level(before)
     other = level or is_of_another_span(before, behind, asked.period.frequency, asked.name)
+    other = other or (not asked.unit.basis_points and is_difference(behind))
     return quantity.unsure or other or _unclear(quantity, text, signed=asked.signed)
 
 
@@ -166,9 +176,16 @@ def _is_contradicted(quantity: AnswerNumber, owned: NumberOwners, text: str) -> 
         and abs(one.value) != abs(quantity.value)
         and not (one.aside or one.rival)
         and not _SENTENCE_END.search(text, quantity.end, one.start)
+        and text.count("(", quantity.end, one.start) <= text.count(")", quantity.end, one.start)
         and not is_no_statement(sentence_before(text, one.start))
         for one, owner in owned
     )
+
+
+def _is_change(quantity: AnswerNumber, text: str, *, signed: bool) -> bool:
+    """Return whether a number is the change of a series that is never negative."""
+    changed = _unclear(quantity, text, signed=False)
+    return not signed and (changed or quantity.value < 0 or text[quantity.start] in "+-")
 
 
 def _unclear(quantity: AnswerNumber, text: str, *, signed: bool) -> bool:
@@ -192,7 +209,7 @@ def _sign_unclear(quantity: AnswerNumber, text: str) -> bool:
 
 
 def _make_candidate(
-    quantity: AnswerNumber, text: str, starts: list[int], *, known: bool
+    quantity: AnswerNumber, text: str, starts: list[int], asked: ValueQuery, *, known: bool
 ) -> ValueCandidate | None:
     """Return a number as a candidate; None if it does not state a value in the unit.
 
@@ -200,6 +217,7 @@ def _make_candidate(
         quantity: The number.
         text: The plain text without its dates.
         starts: The start positions of the numbers.
+        asked: The series and unit that the value is sought for.
         known: Whether its date or series is given with it and is the one asked about.
     """
     before = sentence_before(text, quantity.start)
@@ -208,23 +226,39 @@ def _make_candidate(
     if abs(quantity.value) > LARGEST_VALUE:
         return None
     told = known or not before.strip()
-    rank = max(_rank(quantity, before, text, starts), TOLD * told)
-    stated = quantity.measure == "own" or _is_stated(quantity, rank, before, text, known=known)
+    begins = quantity.start - len(before)
+    offered = known and _OFFERS.search(text, max(0, begins - _NEAR), begins)
+    rank = max(_rank(quantity, before, text, starts), SAID if offered else TOLD * told)
+    stated = quantity.measure == "own" or _is_stated(quantity, rank, text, asked, known=known)
     return ValueCandidate(quantity.value, rank, quantity.start) if stated else None
 
 
-def _is_stated(quantity: AnswerNumber, rank: int, before: str, text: str, *, known: bool) -> bool:
+def _is_stated(
+    quantity: AnswerNumber, rank: int, text: str, asked: ValueQuery, *, known: bool
+) -> bool:
     """Return whether a number without a unit is at a value's position, unlike in S&P 500."""
-    if not _BEHIND_BARE.match(text, quantity.end):
+    counts = _counts(quantity, text, asked)
+    if not (counts or ends_plainly(text, quantity.end)):
         return False
-    plainly = known or text[quantity.start] in "+-" or _BEFORE_BARE.search(before) is not None
-    return rank >= SAID or (rank in (TOLD, ALONE) and plainly)
+    before = sentence_before(text, quantity.start)
+    plainly = (
+        known or counts or text[quantity.start] in "+-" or _BEFORE_BARE.search(before) is not None
+    )
+    return rank >= SAID or (plainly and (rank > 0 or not asked.unit.basis_points))
+
+
+def _counts(quantity: AnswerNumber, text: str, asked: ValueQuery) -> bool:
+    """Return whether a number counts what the series is named after: `1,986,153 visitors`."""
+    behind = text[quantity.end : quantity.end + _LINE].lower()
+    words = re.findall(r"[^\W\d_]+", behind)[:_NOUN_WORDS]
+    named = set(re.findall(r"[^\W\d_]{4,}", asked.name.lower()))
+    return asked.unit.scale is not None and behind[:1] == " " and not named.isdisjoint(words)
 
 
 def _rank(quantity: AnswerNumber, before: str, text: str, starts: list[int]) -> int:
     if said := rank_endorsement(before):
         return said + ALONE
-    if not re.search(r"\w", text[: quantity.start]) or _ends_alone(quantity, text):
+    if _HEDGES.fullmatch(text, 0, quantity.start) or _ends_alone(quantity, text):
         return SAID
     return ALONE * _alone(quantity, text, starts)
 
@@ -297,18 +331,21 @@ def read_value(
     if _BRACKETED.match(text):
         return ReadValue(None, "unparsed", "a number in brackets, which may mean a minus")
     owned = list(zip(found, find_owners(text, dates, found), strict=True))
-    candidates = find_candidates(shown, owned, ValueQuery(unit, period, name, signed))
+    asked = ValueQuery(unit, period, name, signed)
+    candidates = find_candidates(shown, owned, asked)
     cut = kind == "truncated" or is_cut_off(text)
     rivals = [one.value for one in found if one.rival and one.measure == "own"]
     chosen = _choose(candidates.told, rivals, least=SAID if declines(text) else TOLD if cut else 0)
-    if chosen is not None and chosen.rank <= SAID and _is_beside_value(chosen, shown, owned, unit):
+    if chosen is not None and chosen.rank <= SAID and _is_beside_value(chosen, shown, owned, asked):
         return ReadValue(None, "unparsed", BESIDE_VALUE)
     if chosen is not None:
         return ReadValue(chosen.value, "parsed", RANKS[chosen.rank])
     return _explain_silence(text, found, candidates, cut=cut)
 
 
-def _is_beside_value(chosen: ValueCandidate, text: str, owned: NumberOwners, unit: Unit) -> bool:
+def _is_beside_value(
+    chosen: ValueCandidate, text: str, owned: NumberOwners, asked: ValueQuery
+) -> bool:
     """Return whether a number without a unit stands beside one that may be the value in its unit.
 
     If the unit is unknown, that is a percentage; one that follows as a change may stand there.
@@ -319,13 +356,17 @@ def _is_beside_value(chosen: ValueCandidate, text: str, owned: NumberOwners, uni
         chosen: The number that would be read.
         text: The plain text without its dates.
         owned: Its numbers, with the dates they belong to.
-        unit: The unit of the series.
+        asked: The series and unit that the value is sought for.
     """
-    said = chosen.rank == SAID
+    unit, said = asked.unit, chosen.rank == SAID
     if not (unit.symbol or unit.forms or said):
         percents = find_numbers(text, load_units()["percent"])
         owned = [(one, None) for one in percents if not _follows_as_change(one, chosen, text)]
-    own = [pair for pair in owned if pair[0].measure == "own" and not pair[0].aside]
+    own = [
+        (one, owner)
+        for one, owner in owned
+        if one.measure == "own" and not (one.aside or _is_change(one, text, signed=asked.signed))
+    ]
     if {chosen.value, round(100 * chosen.value, 6)} & {one.value for one, _ in own}:
         return False
     for one, owner in own:
