@@ -209,7 +209,8 @@ def _relate_month(said: _DateParts, period: Period) -> DateRelation:
     if period.frequency in ("daily", "weekly"):
         if said.day is None:
             return "any" if start.month in said.months else "other"
-        near = start.month in said.months and abs(start.day - said.day) < 7
+        same = start.month in said.months
+        near = same and abs(start.day - said.day) < period.days
         return "asked" if near and said.day == start.day else "any" if near else "other"
     if period.frequency == "annual":
         whole = said.day in (None, 1, 31) and {start.month, end.month} & {*said.months}
@@ -280,13 +281,14 @@ _CLAUSE_END: Final = re.compile(r"[.!?](?=\s|$)|[;\n|]")
 _LINK: Final = re.compile(r"(?:[^\w.!?;]|[.;](?!\s)|\u2020|'s\b|\b(?:was|is|were|at|in)\b){0,12}")
 """Text allowed between a date and the number after it: `2020-03: `, `March 2020 (`."""
 _BEHIND: Final = re.compile(
-    r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|the month of|the|early|late)[ ])+"
+    r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|the month of|the|early|late"
+    r"|en|em|im|de|del|di)[ ])+"
 )
 _CLAIMED: Final = re.compile(r"(?:'s|:|,? (?:was|is|were|stood at|came in at))[\s(~]*(?:about )?")
 """Words after a date that give it to the number after them: `from February's 3.5%`."""
 _AT_ONCE: Final = re.compile(r" ?\(?")
 _REFERENCE: Final = re.compile(
-    r"\b(?:since|as (?:bad|good|high|low) as|than(?: in)?|unlike|like|after|before|until"
+    r"\b(?:since|from|as (?:bad|good|high|low) as|than(?: in)?|unlike|like|after|before|until"
     r"|following|prior to|compared (?:to|with)"
     r"|relative to|versus|vs\.?)(?: the| its)?(?: \w+){0,2} ?$",
     re.IGNORECASE,

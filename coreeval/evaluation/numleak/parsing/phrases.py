@@ -34,7 +34,8 @@ _LIKELY: Final = (
 )
 _SUBJECT: Final = (
     r"(?:it|that|this|(?:the|its) (?:[\w-]+ ){0,5}?(?:return|rate|value|figure|temperature|level"
-    r"|number|reading|inflation|change|factor|mean|price|count|total))"
+    r"|number|reading|inflation|change|factor|mean|price|count|total"
+    r"|average(?! (?:high|low))))"
 )
 _SAID: Final = (
     r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned"
@@ -64,6 +65,7 @@ _OWN_RANGE: Final = re.compile(
 )
 _BOUND: Final = re.compile(
     r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
+    r"|as (?:high|low|much|many|little|few) as"
     r"|under|above|below|exceed(?:s|ed|ing)?|(?<![a-z]ed )(?<!went )(?<!crept )up to|within"
     r"|threshold(?: of)?|not|(?:traded|ranged|fluctuated|varied|swung|moved)(?: \w+)? between)"
     r"(?: (?:about|around|roughly|approximately|an?|the))* ?[~(]*$|(?<![=-])[<>\u2264\u2265] ?~?$",
@@ -139,7 +141,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
         "oil", "crude", "brent", "wti", "gold", "silver", "bitcoin", "small caps", "large caps",
         "small-cap", "large-cap", "equal-weighted", "emerging markets", "msci", "wilshire", "dax",
         "value stocks", "growth stocks", "anomaly", "departure", "teenagers",
-        "core cpi", "core inflation", "pce", "10-year", "30-year",
+        "core cpi", "core inflation", "pce", "2-year", "5-year", "10-year", "30-year",
         "risk-free", "s&p", "nasdaq", "russell", "ftse", "nikkei", "treasury", "mortgage rate",
         "interest rates",
     )},
@@ -223,7 +225,8 @@ def strike_other_series(text: str, name: str) -> str:
 def is_labelled(before: str, name: str) -> bool:
     """Return whether the words before a number end in a series name and a sign: `Mkt-RF = `."""
     own = "|".join(re.escape(one) for one in _own_names(name))
-    label = rf"(?<![\w-])(?:{own})(?: ?\([^()]{{0,40}}\))?[\w \u2020-]{{0,30}}[:=]\W*$"
+    named = rf"(?<![\w-])(?:{own})(?: ?\([^()]{{0,40}}\))?"
+    label = rf"{named}[\w \u2020-]{{0,30}}[:=~](?:[\d\W]{{0,60}}=)?\W*$"
     return bool(own) and re.search(label, before, re.IGNORECASE) is not None
 
 

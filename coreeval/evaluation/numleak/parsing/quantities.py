@@ -17,7 +17,7 @@ _FALL_ENGLISH: Final = (
     r"loss(?:es)?|los[et]|losing|declin(?:e|ed|es|ing)|f[ae]ll|falls|falling|fallen|drop(?:ped|s|ping)?"
     r"|decreas(?:e|ed|es|ing)|down|shrank|shrunk|shrink\w*|slump\w*|slid|slides|sliding|slip(?:s|ped|ping)"
     r"|dip(?:s|ped|ping)?|sank|sunk|sinking|plung\w+|plummet\w*|tumbl\w+|crash(?:ed|es|ing)?"
-    r"|collaps(?:ed|es|ing)|shed(?:ding)?|gave up|drawdown|contract(?:ed|ion|ing)"
+    r"|collaps(?:ed|es|ing)|shed(?:ding)?|gave up|drawdown|deflation|contract(?:ed|ion|ing)"
 )
 _FALL: Final = (
     rf"(?:\b(?:{_FALL_ENGLISH}"
@@ -48,7 +48,7 @@ _COMPARED_BEHIND: Final = re.compile(
 _COMPARED_TO: Final = re.compile(
     r"\b(?:(?:up|down|higher|lower|revised|rising|falling) from|compared (?:to|with)|against"
     r"|to (?:about |around |roughly )?~?[$€£]?\d[\d.,]*(?: ?[^\W\d]{1,9}| ?%)? from)"
-    r"(?: (?:the|its|about|around|roughly|an?))* ?~?$",
+    r"(?: (?:the|its|about|around|roughly|an?))*(?: (?:[\w-]+ ){1,3}of)? ?~?$",
     re.IGNORECASE,
 )
 _SPANS: Final[Mapping[str, str]] = {
@@ -102,8 +102,9 @@ def is_of_another_span(before: str, behind: str, frequency: str, name: str) -> b
     """Return whether a number is about another span: an annual return, a fall from a peak."""
     if _FROM_PEAK.match(behind):
         return True
-    spans = [found for found in _SPAN.finditer(before) if found[0].lower() not in name.lower()]
-    return bool(spans) and spans[-1].lastgroup != frequency
+    own = {frequency, *(found.lastgroup for found in _SPAN.finditer(name))}
+    spans = [found.lastgroup for found in _SPAN.finditer(before)]
+    return bool(spans) and spans[-1] not in own
 
 
 def is_index_level(before: str) -> bool:
@@ -179,6 +180,12 @@ _RIVALS: Final = re.compile(
     r"|(?:or|and|vs\.?|versus|oder|ou|\u6216)\s(?:maybe |perhaps |about |possibly |~)*)?",
     re.IGNORECASE,
 )
+_EQUALS: Final = re.compile(r" ?[=~] ?[-+~]?\d")
+_SCALE_BEFORE: Final = re.compile(
+    r"(?:\bin |\()(?:us\$ ?|usd |\$ ?)?((?:thousand|million|billion|trillion)s?)\b[^.;,\n\d]*$",
+    re.IGNORECASE,
+)
+"""The power of ten in the name of a column: `GDP (trillions): 21.35`."""
 _REPEATED: Final = re.compile(
     r",? \(?(?:(?:or|i\.e\.,?|that is,?) )?(?:(?:about|around|approximately|roughly|nearly) )?~?",
     re.IGNORECASE,
@@ -341,6 +348,7 @@ def _make_number(found: _NumberMatch, text: str, unit: Unit) -> AnswerNumber:
         value = (value + last) / 2
     aside = bool(match["about"]) or (is_range and _ends_in(_CHANGE, text, start))
     aside = aside or is_compared_to(text[max(0, start - _NEAR) : start])
+    aside = aside or _EQUALS.match(text, end) is not None
     unsure = unsure or _fall_unclear(match, text) or text[end : end + 1] == "?"
     measure = _measure(match, side, unit)
     return AnswerNumber(round(value, 10), measure, start, end, aside, unsure=unsure)
@@ -370,6 +378,8 @@ def _factor(match: re.Match[str], side: str, unit: Unit) -> float:
         return 1.0
     if scale := match[f"{side}scale"]:
         return SCALES[scale.lower()] / unit.scale
+    if label := _SCALE_BEFORE.search(match.string, max(0, match.start() - _NEAR), match.start()):
+        return SCALES[label[1].lower()] / unit.scale
     named = match[f"{side}own"] or match[f"{side}money"]
     whole = float(plain_number(match[f"{side}digits"])) >= unit.scale
     return 1 / unit.scale if named and whole else 1.0

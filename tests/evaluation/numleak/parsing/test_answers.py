@@ -16,11 +16,14 @@ from coreeval.evaluation.numleak.parsing import read_value
 from coreeval.evaluation.numleak.parsing.values import ValueQuery
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.series.catalogue import find_definition
-from coreeval.evaluation.numleak.series.definition import load_units
+from coreeval.evaluation.numleak.series.definition import load_units, name_unit
 from coreeval.evaluation.numleak.series.own_values import PLAIN_UNIT
 
 FILE: Final = Path(__file__).with_name("answers.jsonl")
-BUILT_IN: Final = {"sp500": "2020-03", "unrate": "2020-03", "macro_gdp": "2009-Q2"}
+BUILT_IN: Final = {
+    **dict.fromkeys(("sp500", "unrate", "mkt_rf", "cpi_yoy"), "2020-03"),
+    "macro_gdp": "2009-Q2",
+}
 """The date asked about, by built-in series."""
 
 
@@ -49,6 +52,11 @@ OWN: Final[Mapping[str, Asked]] = {
     "oslo": Asked("Oslo, mean temperature", "degrees_c", "2020-01", "monthly", signed=True),
     "visitors": Asked("Iceland, number of foreign visitors", "count", "2019", "annual"),
     "gold": Asked("gold, gold, price", "usd", "2020-03", "monthly"),
+    "oil": Asked("WTI crude oil, price per barrel", "usd", "2008-07", "monthly"),
+    "eurusd": Asked("the exchange rate EUR/USD, EUR/USD, rate", None, "2015-03-16", "daily"),
+    "pop": Asked("the population of Germany", "millions of persons", "2020", "annual"),
+    "births": Asked("Japan, number of births", "count", "2019", "annual"),
+    "yield10": Asked("the 10-year Treasury yield", "percent", "2020-03-09", "daily"),
     "jobs": Asked("nonfarm payroll employment, change", None, "2020-03", "monthly", signed=True),
 }
 
@@ -57,7 +65,7 @@ OWN: Final[Mapping[str, Asked]] = {
 def query(asked: str) -> ValueQuery:
     if asked in OWN:
         own = OWN[asked]
-        unit = load_units()[own.unit] if own.unit else PLAIN_UNIT
+        unit = PLAIN_UNIT if own.unit is None else load_units().get(own.unit) or name_unit(own.unit)
         return ValueQuery(unit, Period.parse(own.date, own.frequency), own.name, own.signed)
     found = find_definition(asked, base=Path())
     name = ", ".join((found.name, *found.aliases, found.quantity))
