@@ -73,14 +73,6 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\{,\}"), ","),
     (GROUPING, "_"),
     (re.compile(r"[^\S\n]+"), " "),
-    (
-        re.compile(
-            r"\A( ?(?:(?:about|around|approximately|roughly|nearly|almost) )?[-+\u2212]?[$€£¥]?"
-            r" ?[1-9]\d{0,2}) (\d{3})(?= ?(?:%|[$€£¥]|[^\W\d_]{1,20})?\.? ?\Z)",
-            re.IGNORECASE,
-        ),
-        r"\1_\2",
-    ),
 )
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
 _NO_UNITS: Final = ("in", "of", "the", "a")

@@ -263,7 +263,9 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 _QUOTED_LINE: Final = re.compile(r"^(?:[ |]|>(?!\d)|#+(?!\d))+|[ |]+$", re.MULTILINE)
 _GROUPED_BY_BLANKS: Final = re.compile(
-    r"[^\w\n]*\d{1,3}(?:(?: \d{3}){2,4}|(?: \d{3}){1,4}[.,]\d+)(?: ?[^\d\n]{1,40})?"
+    r"[^\w\n]*(?:(?:about|around|approximately|roughly|nearly|almost|ca\.?|etwa|environ) "
+    r"[^\w\n]{0,3})?[1-9]\d{0,2}(?: \d{3}){1,4}(?:[.,]\d+)?(?: ?[^\d\n]{1,40})?",
+    re.IGNORECASE,
 )
 _EAST_ASIAN: Final = "\u3040-\u30ff\u3400-\u9fff"
 _EAST_ASIAN_DATE: Final = re.compile(

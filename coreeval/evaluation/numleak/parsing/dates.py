@@ -126,7 +126,7 @@ _DAY_ONLY: Final = re.compile(r"(?<!\d)\d\d?(?!\d)")
 def relate_date(written: str, period: Period) -> DateRelation:
     """Return whether a date in words or figures is that of a period, may be, or is another one."""
     text = written.lower()
-    if text.startswith(("http", "www")) or text.endswith(("100", "dollars", "prices")):
+    if text.startswith(("http", "www")) or text.endswith("100"):
         return "any"
     if _RELATIVE_ONLY.fullmatch(text):
         return "other"
@@ -199,7 +199,7 @@ def _relate_parts(said: _DateParts, written: str, period: Period) -> DateRelatio
 
 def _is_near_year(years: tuple[int, ...], written: str, period: Period) -> bool:
     """Return whether a period's year is among those named, or in their decade or range."""
-    last = years[-1] + (9 if written.endswith("s") else 0)
+    last = years[-1] + (9 if written.endswith(f"{years[-1]}s") else 0)
     return years[0] <= period.start.year <= last
 
 
@@ -282,7 +282,7 @@ _LINK: Final = re.compile(r"(?:[^\w.!?;]|[.;](?!\s)|\u2020|'s\b|\b(?:was|is|were
 """Text allowed between a date and the number after it: `2020-03: `, `March 2020 (`."""
 _BEHIND: Final = re.compile(
     r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|the month of|the|early|late"
-    r"|en|em|im|de|del|di)[ ])+"
+    r"|en|em|im|de|del|di|chained|constant)[ ])+"
 )
 _CLAIMED: Final = re.compile(r"(?:'s|:|,? (?:was|is|were|stood at|came in at))[\s(~]*(?:about )?")
 """Words after a date that give it to the number after them: `from February's 3.5%`."""

@@ -56,7 +56,8 @@ _CUE: Final = re.compile(
 _EXAMPLE: Final = re.compile(
     r"(?:\b(?:e\.g|for example|for instance|such as|typical(?:ly)?|historical(?:ly)?"
     r"|on average|average(?: monthly)? (?:return|premium)|usually|ranges?|ranged|ranging"
-    r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance)\b"
+    r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance"
+    r"|(?<!my )(?:forecast|consensus))\b"
     r"|\b(?:like|as) ?\(?\")[^;\n]{0,70}$",
     re.IGNORECASE,
 )
@@ -156,6 +157,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "vix": ("vix", "volatility index"),
     "volatility": ("vix", "volatility"),
     **_FACTORS,
+    "inflation": ("inflation", "cpi", "consumer price"),
     "u-6": ("u-6",),
     "participation": ("participation",),
     "payems": ("payems", "payroll"),

@@ -4,7 +4,7 @@ Some give the change of a value, or its level over another span of time.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
@@ -131,7 +131,7 @@ DIGITS: Final = (
 """The digits of a number, with separators of thousands and a power of ten: `1.234,5`, `2.1e4`."""
 _SIGN: Final = "(?P<SIDEsign>(?:minus |negative |plus |positive )?[-+]?)"
 _NUMBER: Final = (
-    rf"{_SIGN}(?P<SIDEmoney>(?:(?:US|U\.S\. ?)?\$|USD ?|[€£¥])?)(?P<SIDEdigits>{DIGITS})"
+    rf"{_SIGN}(?P<SIDEmoney>(?:(?:US|U\.S\. ?)?\$ ?|USD ?|[€£¥] ?)?)(?P<SIDEdigits>{DIGITS})"
 )
 _FOREIGN: Final = (
     r"(?P<SIDEbasis>bps?|basis[- ]points?)|°[CFK]?|degrees?"
@@ -153,6 +153,7 @@ _OTHER_SCALE: Final = r"(?! ?(?:celsius|fahrenheit|kelvin|[CFK])\b)"
 _FALLS: Final = re.compile(
     rf"(?:{_FALL}{_SIZE}"
     r"|\bnegative (?:\w+ ){0,2}(?:return|growth|value|reading|figure)(?: (?:of|about|around))* ?~?"
+    rf"|{_FALL}[^.,;:!?\n\d()]*, (?:roughly|about|around|approximately|nearly|by|some) ?~?"
     r"|\bnegative[:,](?: (?:at|about|around|approximately|roughly))* ?~?)$",
     re.IGNORECASE,
 )
@@ -180,7 +181,7 @@ _RIVALS: Final = re.compile(
     r"|(?:or|and|vs\.?|versus|oder|ou|\u6216)\s(?:maybe |perhaps |about |possibly |~)*)?",
     re.IGNORECASE,
 )
-_EQUALS: Final = re.compile(r" ?[=~] ?[-+~]?\d")
+_EQUALS: Final = re.compile(r" ?[=~] ?~?")
 _SCALE_BEFORE: Final = re.compile(
     r"(?:\bin |\()(?:us\$ ?|usd |\$ ?)?((?:thousand|million|billion|trillion)s?)\b[^.;,\n\d]*$",
     re.IGNORECASE,
@@ -225,16 +226,21 @@ class AnswerNumber(NamedTuple):
 def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
     """Return the numbers of a plain text with struck-out dates, in order.
 
-    If there are more than `MOST_NUMBERS` numbers, the last ones count. Two adjacent numbers as
-    alternative answers ("4.4 or 4.5") are rivals.
+    If there are more than `MOST_NUMBERS` numbers, the last ones count.
     """
     matches = list(_matches(text, unit))[-MOST_NUMBERS:]
     found = list[AnswerNumber]()
     for one in matches:
         number = _make_number(one, text, unit)
+        if found and _EQUALS.fullmatch(text, found[-1].end, number.start):
+            found[-1] = found[-1]._replace(aside=number.measure != "other")
         found.append(_share_fall(number, found[-1], text) if found else number)
-    rivals = {each for pair in pairwise(found) if _are_rivals(*pair, text) for each in pair}
-    return [one._replace(rival=True) if one in rivals else one for one in found]
+    return found
+
+
+def find_rivals(numbers: Sequence[AnswerNumber], text: str) -> set[AnswerNumber]:
+    """Return the numbers that are alternative answers, each beside the other: `4.4 or 4.5`."""
+    return {each for pair in pairwise(numbers) if _are_rivals(*pair, text) for each in pair}
 
 
 class _NumberMatch(NamedTuple):
@@ -348,7 +354,6 @@ def _make_number(found: _NumberMatch, text: str, unit: Unit) -> AnswerNumber:
         value = (value + last) / 2
     aside = bool(match["about"]) or (is_range and _ends_in(_CHANGE, text, start))
     aside = aside or is_compared_to(text[max(0, start - _NEAR) : start])
-    aside = aside or _EQUALS.match(text, end) is not None
     unsure = unsure or _fall_unclear(match, text) or text[end : end + 1] == "?"
     measure = _measure(match, side, unit)
     return AnswerNumber(round(value, 10), measure, start, end, aside, unsure=unsure)
@@ -357,7 +362,7 @@ def _make_number(found: _NumberMatch, text: str, unit: Unit) -> AnswerNumber:
 def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
     """Return what a number is in; `21,354.1 dollars` are not clearly 21,354.1 billion."""
     money = match[f"{side}money"].lower()
-    sign = "$" if money.endswith("$") or money.strip() == "usd" else money
+    sign = "$" if "$" in money or "usd" in money else money.strip()
     if sign and sign not in unit.forms:
         return "other"
     if match[f"{side}own"] or sign:

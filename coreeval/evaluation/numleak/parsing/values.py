@@ -31,6 +31,7 @@ from coreeval.evaluation.numleak.parsing.quantities import (
     AnswerNumber,
     ends_plainly,
     find_numbers,
+    find_rivals,
     has_unclear_sign,
     is_difference,
     is_index_level,
@@ -44,7 +45,8 @@ from coreeval.evaluation.refusals import declines
 from coreeval.schema import AnswerKind
 
 _BEFORE_BARE: Final = re.compile(
-    r"(?:^|[:=~]|[=-]>|\b(?:was|is|were|at|(?:level|value|reading|total) of|approximately"
+    r"(?:^|[:=~]|[=-]>|% to|\b(?:was|is|were|at|(?:level|value|reading|total) of|approximately"
+    r"|(?:percent|points?) to"
     r"|approx\.?|about|around|roughly|nearly|circa|etwa|rund|environ))[\s(]*$",
     re.IGNORECASE,
 )
@@ -266,7 +268,9 @@ def _rank(quantity: AnswerNumber, before: str, text: str, starts: list[int]) -> 
 def _ends_alone(quantity: AnswerNumber, text: str) -> bool:
     """Return whether a number is the whole last line."""
     line = text[text.rfind("\n", 0, quantity.start) + 1 : quantity.start]
-    return not re.search(r"\w", text[quantity.end :]) and not line.strip(" *~")
+    return not re.search(r"\w", text[quantity.end :]) and not (
+        line.strip(" *~") and not line.rstrip().endswith("=")
+    )
 
 
 def _alone(quantity: AnswerNumber, text: str, starts: list[int]) -> bool:
@@ -331,16 +335,18 @@ def read_value(
     if _BRACKETED.match(text):
         return ReadValue(None, "unparsed", "a number in brackets, which may mean a minus")
     owned = list(zip(found, find_owners(text, dates, found), strict=True))
+    alternatives = find_rivals([one for one, owner in owned if owner != "other"], shown)
+    owned = [(one._replace(rival=one in alternatives), owner) for one, owner in owned]
     asked = ValueQuery(unit, period, name, signed)
     candidates = find_candidates(shown, owned, asked)
     cut = kind == "truncated" or is_cut_off(text)
-    rivals = [one.value for one in found if one.rival and one.measure == "own"]
+    rivals = [one.value for one in alternatives if one.measure == "own"]
     chosen = _choose(candidates.told, rivals, least=SAID if declines(text) else TOLD if cut else 0)
     if chosen is not None and chosen.rank <= SAID and _is_beside_value(chosen, shown, owned, asked):
         return ReadValue(None, "unparsed", BESIDE_VALUE)
     if chosen is not None:
         return ReadValue(chosen.value, "parsed", RANKS[chosen.rank])
-    return _explain_silence(text, found, candidates, cut=cut)
+    return _explain_silence(text, [one for one, _ in owned], candidates, cut=cut)
 
 
 def _is_beside_value(
