@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from coreeval.evaluation.numleak.parsing import read_value
-from coreeval.evaluation.numleak.parsing.values import ValueQuery
+from coreeval.evaluation.numleak.parsing.statements import ValueQuery
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.series.catalogue import find_definition
 from coreeval.evaluation.numleak.series.definition import load_units, name_unit
