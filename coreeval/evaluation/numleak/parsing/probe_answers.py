@@ -6,6 +6,7 @@ value, the wrong one, or both.
 """
 
 import re
+from functools import partial
 from typing import Final, NamedTuple
 
 from coreeval.evaluation.numleak.parsing.answer_text import (
@@ -163,6 +164,7 @@ def read_prose(
     unit: Unit,
     period: Period,
     name: str,
+    signed: bool = True,
     kind: AnswerKind = "answered",
 ) -> ReadValue:
     """Read the value that a description commits to (rules: docs/numleak_parsing.md).
@@ -172,11 +174,11 @@ def read_prose(
         unit: The unit of the series.
         period: The date asked about.
         name: All names of the series; statements about others do not count.
+        signed: Whether values can be negative.
         kind: How the answer ended.
     """
-    return read_value(
-        _select_series_text(response or "", name), unit=unit, period=period, name=name, kind=kind
-    )
+    text = _select_series_text(response or "", name)
+    return read_value(text, unit=unit, period=period, name=name, signed=signed, kind=kind)
 
 
 def read_reasoned(
@@ -185,6 +187,7 @@ def read_reasoned(
     unit: Unit,
     period: Period,
     name: str,
+    signed: bool = True,
     kind: AnswerKind = "answered",
 ) -> ReadValue:
     """Read the value that step-by-step reasoning ends in: its last line, otherwise as prose.
@@ -194,11 +197,9 @@ def read_reasoned(
     if kind == "truncated":
         return ReadValue(None, "truncated", "cut off while thinking")
     text = _select_series_text(response or "", name)
-    if kind == "answered":
-        last = read_value(text.rstrip().rsplit("\n", 1)[-1], unit=unit, period=period, name=name)
-        if last.status == "parsed":
-            return last
-    return read_value(text, unit=unit, period=period, name=name, kind=kind)
+    read = partial(read_value, unit=unit, period=period, name=name, signed=signed, kind=kind)
+    last = read(text.rstrip().rsplit("\n", 1)[-1])
+    return last if last.status == "parsed" else read(text)
 
 
 def _select_series_text(response: str, name: str) -> str:
@@ -234,18 +235,19 @@ def read_disputed(
     stated: float,
     unit: Unit,
     period: Period,
+    signed: bool = True,
     kind: AnswerKind = "answered",
 ) -> DisputeReading:
     """Read an answer to a question that states a wrong value (rules: docs/numleak_parsing.md)."""
     text = normalise_text(response or "")
-    read = read_value(response, unit=unit, period=period, kind=kind)
+    read = read_value(response, unit=unit, period=period, signed=signed, kind=kind)
     found = find_numbers(remove_dates(text, period), unit)
     named = [one for one in found if abs(one.value - stated) <= _CLOSE]
     if not named or len(named) == len(found):
         return DisputeReading(read, _DISPUTES.search(text) is not None, echoed=False)
     for one in named:
         text = text[: one.start] + STRUCK * (one.end - one.start) + text[one.end :]
-    other = read_value(text, unit=unit, period=period, kind=kind)
+    other = read_value(text, unit=unit, period=period, signed=signed, kind=kind)
     disputed = _DISPUTES.search(text) is not None
     if disputed:
         return DisputeReading(other, True, echoed=True)

@@ -144,9 +144,11 @@ def find_statements(text: str, asked: ValueQuery, *, truncated: bool) -> list[St
     found = find_numbers(shown, asked.unit)
     if truncated and found and found[-1].end >= len(shown.rstrip(" .,")):
         found.pop()
-    owned = list(zip(found, find_owners(text, dates, found), strict=True))
-    rivals = find_rivals([one for one, owner in owned if owner != "other"], shown)
-    return [Statement.of(one._replace(rival=one in rivals), shown, owner) for one, owner in owned]
+    owners = find_owners(text, dates, found)
+    said = [Statement.of(one, shown, owner) for one, owner in zip(found, owners, strict=True)]
+    kept = [one for one in said if one.owner != "other" and not _is_something_else(one, asked)]
+    rivals = find_rivals([one.number for one in kept], shown)
+    return [one._replace(number=one.number._replace(rival=one.number in rivals)) for one in said]
 
 
 def rank_statements(said: Sequence[Statement], asked: ValueQuery) -> list[RankedStatement]:

@@ -40,7 +40,6 @@ from coreeval.schema import AnswerKind
 BESIDE_VALUE: Final = "a number without a unit beside one that may be the value"
 _POINTS: Final = re.compile(r"point|pp|bp", re.IGNORECASE)
 """A form of percent that only changes have."""
-_BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
 NO_NUMBER: Final = ("no number that is stated as the value", "no words")
 """Reasons for a missing value if no number in the answer could be the value."""
 
@@ -81,8 +80,6 @@ def read_value(
     if not text and response and response.strip():
         return ReadValue(None, "truncated", "thoughts and no answer")
     text = strike_asides(strike_other_series(text, name) if name else text)
-    if _BRACKETED.match(text):
-        return ReadValue(None, "unparsed", "a number in brackets, which may mean a minus")
     asked = ValueQuery(unit, period, name, signed)
     said = find_statements(text, asked, truncated=kind == "truncated")
     ranked = rank_statements(said, asked)
