@@ -142,7 +142,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
         "oil", "crude", "brent", "wti", "gold", "silver", "bitcoin", "small caps", "large caps",
         "small-cap", "large-cap", "equal-weighted", "emerging markets", "msci", "wilshire", "dax",
         "value stocks", "growth stocks", "anomaly", "departure", "teenagers",
-        "core cpi", "core inflation", "pce", "2-year", "5-year", "10-year", "30-year",
+        "core cpi", "core inflation", "pce", "futures", "2-year", "5-year", "10-year", "30-year",
         "risk-free", "s&p", "nasdaq", "russell", "ftse", "nikkei", "treasury", "mortgage rate",
         "interest rates",
     )},

@@ -58,7 +58,7 @@ _SPANS: Final[Mapping[str, str]] = {
     "quarterly": r"quarterly|quarter(?:'s)?",
     "annual": r"annual(?:ly|ized)?|yearly|full-year|calendar-year|12-month|twelve-month",
 }
-_ALL: Final = r"cumulative|all-time|long-run|lifetime"
+_ALL: Final = r"52-week|cumulative|all-time|long-run|lifetime"
 _SPAN: Final = re.compile(
     "|".join(rf"\b(?P<{each}>{words})\b" for each, words in _SPANS.items()) + rf"|\b(?:{_ALL})\b",
     re.IGNORECASE,
@@ -182,11 +182,12 @@ _RIVALS: Final = re.compile(
     re.IGNORECASE,
 )
 _EQUALS: Final = re.compile(r" ?[=~] ?~?")
-_SCALE_BEFORE: Final = re.compile(
-    r"(?:\bin |\()(?:us\$ ?|usd |\$ ?)?((?:thousand|million|billion|trillion)s?)\b[^.;,\n\d]*$",
-    re.IGNORECASE,
+_SCALE_LABEL: Final = (
+    r"(?:\bin |\((?:in )?)(?:us\$ ?|usd |\$ ?)?((?:thousand|million|billion|trillion)s?)\b"
 )
-"""The power of ten in the name of a column: `GDP (trillions): 21.35`."""
+_SCALE_BEFORE: Final = re.compile(rf"{_SCALE_LABEL}[^.;,\n\d]*$", re.IGNORECASE)
+_SCALE_BEHIND: Final = re.compile(rf" ?(?=\(|in ){_SCALE_LABEL}", re.IGNORECASE)
+"""The power of ten in the name of a column, or in brackets: `GDP (trillions): 21.35`."""
 _REPEATED: Final = re.compile(
     r",? \(?(?:(?:or|i\.e\.,?|that is,?) )?(?:(?:about|around|approximately|roughly|nearly) )?~?",
     re.IGNORECASE,
@@ -383,7 +384,9 @@ def _factor(match: re.Match[str], side: str, unit: Unit) -> float:
         return 1.0
     if scale := match[f"{side}scale"]:
         return SCALES[scale.lower()] / unit.scale
-    if label := _SCALE_BEFORE.search(match.string, max(0, match.start() - _NEAR), match.start()):
+    text, start, end = match.string, match.start(), match.end("first_end")
+    label = _SCALE_BEFORE.search(text, max(0, start - _NEAR), start)
+    if label := label or _SCALE_BEHIND.match(text, end):
         return SCALES[label[1].lower()] / unit.scale
     named = match[f"{side}own"] or match[f"{side}money"]
     whole = float(plain_number(match[f"{side}digits"])) >= unit.scale

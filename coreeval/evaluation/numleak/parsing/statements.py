@@ -52,6 +52,8 @@ _HEDGES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words before the number that an answer begins with."""
+_NOUNS: Final = re.compile(r"(?: [a-z\u00e0-\u00ff]+){1,2}\W*", re.IGNORECASE)
+"""What a number counts, if the answer has no other words: `865,239 babies`."""
 _OFFERS: Final = re.compile(r"\b(?:but|however)\W*$", re.IGNORECASE)
 _LABEL_WORDS: Final = 6
 """The largest number of other words on a line that still states a value by itself."""
@@ -168,7 +170,7 @@ def rank_statements(said: Sequence[Statement], asked: ValueQuery) -> list[Ranked
         if not _may_be_value(one, rank, asked, known=is_own or one.owner == "asked"):
             continue
         if one.owner is None and not rank_endorsement(one.before):
-            if rank < SAID and _follows_other_date(one, kept):
+            if rank < SAID and _follows_other_date(one, said):
                 continue
             rank = 0 if _is_contradicted(one, kept) else rank
         ranked.append(RankedStatement(one, rank))
@@ -184,14 +186,19 @@ def _is_something_else(one: Statement, asked: ValueQuery) -> bool:
         or (percent and bare and is_index_level(one.before))
         or (not percent and is_difference(one.behind))
         or is_of_another_span(one.before, one.behind, asked.period.frequency, asked.name)
-        or (_has_unclear_sign(one) if asked.signed else says_change(one.near, one.behind))
+        or (_has_unclear_sign(one) if asked.signed else _moved(one))
     )
 
 
 def is_change(one: Statement, asked: ValueQuery) -> bool:
     """Return whether a number is the change of a series that is never negative."""
-    moved = one.value < 0 or one.written[0] in "+-" or says_change(one.near, one.behind)
-    return moved and not asked.signed
+    return not asked.signed and (one.written[0] in "+-" or _moved(one))
+
+
+def _moved(one: Statement) -> bool:
+    """Return whether words say that a number is a change, or the size of a fall."""
+    falls = one.value < 0 and one.written[0] != "-"
+    return falls or says_change(one.near, one.behind)
 
 
 def _has_unclear_sign(one: Statement) -> bool:
@@ -225,9 +232,12 @@ def _is_stated(one: Statement, rank: int, asked: ValueQuery, *, known: bool) -> 
 
 def _counts_series(one: Statement, asked: ValueQuery) -> bool:
     """Return whether a number counts what the series is named after: `1,986,153 visitors`."""
+    if asked.unit.scale is None or one.behind[:1] != " ":
+        return False
     words = re.findall(r"[^\W\d_]+", one.behind.lower())[:_NOUN_WORDS]
     named = set(re.findall(r"[^\W\d_]{4,}", asked.name.lower()))
-    return asked.unit.scale is not None and one.behind[:1] == " " and not named.isdisjoint(words)
+    whole = _HEDGES.fullmatch(one.text, 0, one.start) and _NOUNS.fullmatch(one.behind)
+    return whole is not None or not named.isdisjoint(words)
 
 
 def _follows_other_date(one: Statement, said: Sequence[Statement]) -> bool:
