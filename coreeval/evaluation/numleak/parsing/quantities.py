@@ -272,14 +272,16 @@ def _read_link(
     """Return how two numbers are related: as the ends of a range, or as a change and its result.
 
     The ends of a range have one measure: `2% to 3%`, `2 to 3%`. After a verb of movement, numbers
-    of one measure may be either, so they are unclear: `rose 0.9% to 4.4%`, `fell 2% to 3%`.
+    of one measure may be either, so they are unclear: `rose 0.9% to 4.4%`, `fell 2% to 3%`; with
+    two signs, they are a range: `a loss of -9% to -10%`.
     """
     start, link = match.start(), match["link"]
     if not link or (link == "and" and not _ends_in(_BETWEEN, text, start)):
         return None
     first, second = _measure(match, "a", unit), _measure(match, "b", unit)
     differ = first not in ("bare", second) and not match["amoney"]
-    if link == "to" and says_change(text[max(0, start - _NEAR) : start], ""):
+    signed = match["asign"] and match["bsign"]
+    if link == "to" and not signed and says_change(text[max(0, start - _NEAR) : start], ""):
         points = "point" in text[start : match.end("first_end")].lower()
         points = points or bool(match["abasis"] and not match["bbasis"])
         level = second == "bare" and first == "other" and not unit.basis_points

@@ -35,6 +35,7 @@ from coreeval.evaluation.numleak.parsing.quantities import (
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import LARGEST_VALUE
 from coreeval.evaluation.numleak.series.definition import Unit
+from coreeval.evaluation.refusals import declines
 
 _BEFORE_BARE: Final = re.compile(
     r"(?:^|[:=~]|[=-]>|% to|\b(?:was|is|were|at|(?:percent|points?) to"
@@ -52,6 +53,7 @@ _HEDGES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words before the number that an answer begins with."""
+_RANGE: Final = re.compile(r"\d[^\d]*(?: |-)[^\d]*\d")
 _NOUNS: Final = re.compile(r"(?: [a-z\u00e0-\u00ff]+){1,2}\W*", re.IGNORECASE)
 """What a number counts, if the answer has no other words: `865,239 babies`."""
 _OFFERS: Final = re.compile(r"\b(?:but|however)\W*$", re.IGNORECASE)
@@ -154,14 +156,15 @@ def find_statements(text: str, asked: ValueQuery, *, truncated: bool) -> list[St
 
 
 def rank_statements(said: Sequence[Statement], asked: ValueQuery) -> list[RankedStatement]:
-    """Return the statements that may be the value; those labelled with the series, if there are.
+    """Return the statements that may be the value.
 
-    A fraction is none if its percentage is given too.
+    If one is labelled with the series, as in `Mkt-RF: 3.1`, it is said to be the value, and others
+    count only as point estimates. A fraction is none if its percentage is given too.
     """
     kept = [one for one in said if not _is_something_else(one, asked)]
     starts = [one.start for one in kept]
     whole = {round(one.value, 6) for one in kept if one.number.measure == "own"}
-    ranked, labelled = list[RankedStatement](), list[RankedStatement]()
+    ranked, labelled = list[RankedStatement](), set[float]()
     for one in kept:
         if one.number.measure == "bare" and round(100 * one.value, 6) in whole:
             continue
@@ -174,8 +177,13 @@ def rank_statements(said: Sequence[Statement], asked: ValueQuery) -> list[Ranked
                 continue
             rank = 0 if _is_contradicted(one, kept) else rank
         ranked.append(RankedStatement(one, rank))
-        labelled += ranked[-1:] * is_own
-    return labelled or ranked
+        labelled |= {one.value} if is_own and not _RANGE.search(one.written) else set()
+    least = SAID if len(labelled) == 1 else 0
+    return [
+        RankedStatement(one, max(rank, least) if labelled else rank)
+        for one, rank in ranked
+        if not labelled or one.value in labelled or rank > SAID
+    ]
 
 
 def _is_something_else(one: Statement, asked: ValueQuery) -> bool:
@@ -277,14 +285,21 @@ def _rank(one: Statement, starts: Sequence[int], *, known: bool) -> int:
         starts: The start positions of the numbers.
         known: Whether its date or series is given with it and is the one asked about.
     """
-    begins = one.start - len(one.before)
     if said := rank_endorsement(one.before):
         return said + ALONE
-    offered = known and _OFFERS.search(one.text, max(0, begins - _LINE), begins)
-    if offered or _HEDGES.fullmatch(one.text, 0, one.start) or _ends_answer(one):
+    if _HEDGES.fullmatch(one.text, 0, one.start) or _ends_answer(one):
+        return SAID
+    if known and _follows_refusal(one):
         return SAID
     told = TOLD if known or not one.before.strip() else 0
     return max(ALONE if _is_alone(one, starts) else 0, told)
+
+
+def _follows_refusal(one: Statement) -> bool:
+    """Return whether a sentence declines and then offers: `I'm not sure, but in 2020 it was 4`."""
+    begins = one.start - len(one.before)
+    clause = one.text[max(0, begins - _LINE) : begins]
+    return _OFFERS.search(clause) is not None and declines(clause)
 
 
 def _ends_answer(one: Statement) -> bool:
