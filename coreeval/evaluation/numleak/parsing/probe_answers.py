@@ -155,7 +155,6 @@ _NARROWED: Final = re.compile(
     rf"about|around|say|perhaps|with|~)[^()\n]{{0,20}}?{NUMBER})",
     re.IGNORECASE,
 )
-_AS_EXAMPLE: Final = re.compile(r"\((?:e\.g\.,? )(?=roughly|about|around|approximately)")
 
 
 def read_prose(
@@ -205,7 +204,6 @@ def read_reasoned(
 def _select_series_text(response: str, name: str) -> str:
     """Return a plain text without numbering or other series' numbers; headings start sentences."""
     text = _NUMBERING.sub(strike, normalise_text(response))
-    text = _AS_EXAMPLE.sub("(", text)
     return strike_other_series(_NARROWED.sub(strike, _HEADING.sub(r"\1: ", text)), name)
 
 
