@@ -194,7 +194,7 @@ def _is_something_else(one: Statement, asked: ValueQuery) -> bool:
         or (percent and bare and is_index_level(one.before))
         or (not percent and is_difference(one.behind))
         or is_of_another_span(one.before, one.behind, asked.period.frequency, asked.name)
-        or (_has_unclear_sign(one) if asked.signed else _moved(one))
+        or (is_sign_unclear(one) if asked.signed else _moved(one))
     )
 
 
@@ -209,7 +209,7 @@ def _moved(one: Statement) -> bool:
     return falls or says_change(one.near, one.behind)
 
 
-def _has_unclear_sign(one: Statement) -> bool:
+def is_sign_unclear(one: Statement) -> bool:
     """Return whether a number is alone in brackets, or follows a dash that may be a minus."""
     if one.written[0] in "+-":
         return False

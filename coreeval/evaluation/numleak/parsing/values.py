@@ -29,6 +29,7 @@ from coreeval.evaluation.numleak.parsing.statements import (
     ValueQuery,
     find_statements,
     is_change,
+    is_sign_unclear,
     rank_statements,
 )
 from coreeval.evaluation.numleak.periods import Period
@@ -87,7 +88,7 @@ def read_value(
     rivals = [one.value for one in said if one.number.rival and one.number.measure == "own"]
     chosen = _choose(ranked, rivals, least=SAID if declines(text) else TOLD if cut else 0)
     if chosen is None:
-        return _explain_silence(text, said, ranked, cut=cut)
+        return _explain_silence(text, said, ranked, asked, cut=cut)
     if chosen.rank <= SAID and _is_beside_value(chosen, said, asked):
         return ReadValue(None, "unparsed", BESIDE_VALUE)
     return ReadValue(chosen.statement.value, "parsed", RANKS[chosen.rank])
@@ -149,7 +150,12 @@ def _follows_as_change(one: Statement, start: int) -> bool:
 
 
 def _explain_silence(
-    text: str, said: Sequence[Statement], ranked: Sequence[RankedStatement], *, cut: bool
+    text: str,
+    said: Sequence[Statement],
+    ranked: Sequence[RankedStatement],
+    asked: ValueQuery,
+    *,
+    cut: bool,
 ) -> ReadValue:
     """Return the reason why an answer gives no value."""
     if declines(text) or (sends_away(text) and not ranked):
@@ -161,6 +167,8 @@ def _explain_silence(
         return ReadValue(None, "unparsed", "several different numbers")
     if any(one.measure == "other" for one in numbers):
         return ReadValue(None, "unparsed", "a number in another unit")
+    if asked.signed and any(is_sign_unclear(one) for one in said):
+        return ReadValue(None, "unparsed", "a number in brackets or after a dash, perhaps negative")
     if sum(one.measure == "own" and not one.aside for one in numbers) > len(ranked):
         return ReadValue(None, "unparsed", "a number that is not clearly the value")
     return ReadValue(None, "unparsed", NO_NUMBER[0 if text else 1])
