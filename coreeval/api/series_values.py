@@ -27,7 +27,7 @@ from coreeval.evaluation.benchmarks.rows import make_bad_row
 from coreeval.evaluation.numleak.periods import FREQUENCIES, Frequency, Period
 from coreeval.evaluation.numleak.replies import LARGEST_VALUE
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition, Unit, open_series
-from coreeval.evaluation.numleak.series.definition import load_units
+from coreeval.evaluation.numleak.series.definition import load_units, name_unit
 from coreeval.evaluation.numleak.series.observations import check_values
 from coreeval.evaluation.numleak.series.own_values import (
     UNKNOWN_UNIT,
@@ -301,4 +301,4 @@ def _choose_unit(terms: SeriesTerms, *, in_percent: bool) -> Unit | str:
         return Unit(name="units", points_name="units")
     if unit in load_units():
         return unit
-    return Unit(name=unit, points_name=unit, forms=(unit.lower(),))
+    return name_unit(unit)

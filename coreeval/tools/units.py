@@ -28,6 +28,18 @@ CURRENCIES: Final[Mapping[str, str]] = {
     "cent": "cent, cents",
 }
 """The spellings of each currency."""
+SCALES: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("hundred",), 1e2),
+    **dict.fromkeys(("thousand", "thousands", "k"), 1e3),
+    **dict.fromkeys(("lakh", "lakhs"), 1e5),
+    **dict.fromkeys(("million", "millions", "mn", "mm", "mio", "mln", "m"), 1e6),
+    **dict.fromkeys(("millionen", "millones"), 1e6),
+    **dict.fromkeys(("crore", "crores"), 1e7),
+    **dict.fromkeys(("billion", "billions", "bn", "bln", "b"), 1e9),
+    **dict.fromkeys(("milliard", "milliards", "milliarde", "milliarden", "mrd"), 1e9),
+    **dict.fromkeys(("trillion", "trillions", "tn", "trn", "t"), 1e12),
+}
+"""The words for powers of ten after a number; the German `Billion` is left out."""
 TIMES: Final[Mapping[str, str]] = {
     "second": "second, seconds, sec, secs",
     "minute": "minute, minutes, min, mins",
@@ -148,7 +160,7 @@ _CHANGING: Final = ("day", "week", "month", "quarter", "year")
 """Times that are often omitted from a rate."""
 _UNCLEAR: Final = ("in", "pa", "mo", "ly")
 """Spellings that are also other words; so are all single letters."""
-_SCALES: Final = ("m", "mm", "t", "k", "b")
+_SHORT_SCALES: Final = ("m", "mm", "t", "k", "b")
 """Spellings that may mean a scale such as million."""
 
 
@@ -307,7 +319,7 @@ def _is_meant(name: str, unit: str, text: str, start: int, end: int) -> bool:
     short = text[start:end]
     if short.casefold() in ("in", "a") and not units_agree(name, unit):
         return False
-    if short in _SCALES and read_unit_at(text, end)[0]:
+    if short in _SHORT_SCALES and read_unit_at(text, end)[0]:
         return False
     whole, _, rate = unit.partition(" per ")
     asked = _list_meanings(unit) + (_list_meanings(whole) if rate in _CHANGING else [])
@@ -390,7 +402,7 @@ def _read_name(text: str, start: int) -> tuple[str, int]:
     while said:
         form, end = said.replace("-", " "), start + len(said)
         folded = form.casefold()
-        name = _EXACT.get(form) or ("" if folded in _SCALES else _FOLDED.get(folded, ""))
+        name = _EXACT.get(form) or ("" if folded in _SHORT_SCALES else _FOLDED.get(folded, ""))
         ends = not form[-1].isalpha() or not text[end : end + 1].isalnum()
         if name and (ends or _BEHIND.match(text, end)):
             return name, end

@@ -7,7 +7,7 @@ contradict each other.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -17,11 +17,13 @@ from coreeval.evaluation.numleak.parsing.answer_text import (
     join_thousands,
     normalise_signs,
     write_digits,
+    write_powers_of_ten,
 )
 from coreeval.evaluation.numleak.parsing.dates import find_written_dates
-from coreeval.evaluation.numleak.parsing.quantities import plain_number, says_fall
+from coreeval.evaluation.numleak.parsing.quantities import DIGITS, plain_number, says_fall
 from coreeval.tools.units import (
     CURRENCIES,
+    SCALES,
     TIMES,
     name_unit,
     read_unit_at,
@@ -34,15 +36,6 @@ LONGEST_TEXT: Final = 8000
 MOST_QUANTITIES: Final = 250
 """The most numbers to read from one text; the last ones are read."""
 
-_SCALES: Final = {
-    **dict.fromkeys(("hundred",), 1e2),
-    **dict.fromkeys(("thousand", "thousands", "k"), 1e3),
-    **dict.fromkeys(("lakh", "lakhs"), 1e5),
-    **dict.fromkeys(("million", "millions", "mn", "mm", "mio", "mln", "m"), 1e6),
-    **dict.fromkeys(("crore", "crores"), 1e7),
-    **dict.fromkeys(("billion", "billions", "bn", "bln", "b"), 1e9),
-    **dict.fromkeys(("trillion", "trillions", "tn", "trn", "t"), 1e12),
-}
 _PERCENT: Final = ("%", "percent", "per cent", "pct", "percentage point", "percentage points", "pp")
 _BASIS_POINTS: Final = ("bp", "bps", "basis point", "basis points")
 _MONEY: Final = {
@@ -63,48 +56,26 @@ def _any_of(forms: Iterator[str]) -> str:
     return "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
 
 
-_DIGITS: Final = (
-    r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
-    r"|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d{1,3}(?!\w|\.\d))?"
-)
 _BEFORE: Final = _any_of(form for form in _MONEY if not form.endswith(("dollars", "s", "n")))
 _BEHIND: Final = _any_of(iter(_UNITS))
 _QUANTITY: Final = re.compile(
     rf"(?P<open>\([ ]?)?(?P<sign>(?:\b(?:minus|negative)[ ]|(?<![\w.)%])[-+][ ]?))?"
     rf"(?:(?<![^\W\d_])(?P<money>{_BEFORE})[ ]?(?P<second>[-+][ ]?|\([ ]?)?)?"
-    rf"(?<![\w.])(?<!\d,)(?<![^\W\d_]-)(?P<digits>{_DIGITS})"
+    rf"(?<![\w.])(?<!\d,)(?<![^\W\d_]-)(?P<digits>{DIGITS})"
     rf"(?P<close>[ ]?\))?"
-    rf"(?:[ ]?-?(?P<scale>{_any_of(iter(_SCALES))})(?![^\W_]))?"
+    rf"(?:[ ]?-?(?P<scale>{_any_of(iter(SCALES))})(?![^\W_]))?"
     rf"(?:[ ]?-?(?P<unit>{_BEHIND})(?![^\W_]))?(?P<last>[ ]?\))?(?!\w)(?![.,]\d)",
     re.IGNORECASE,
 )
-_RAISED: Final = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b"
-_LOWERED: Final = str.maketrans(f"{_RAISED}\u2212", "0123456789+--")
-_POWER_OF_TEN: Final = re.compile(
-    r"(?<=\d) ?(?:[x*\u00d7\u22c5\u00b7]|\\times|\\cdot) ?10"
-    rf"(?:\^\{{?([-+\u2212]?\d{{1,3}})\}}?(?!\d|\.\d)|([{_RAISED}]{{1,4}}))"
-)
-"""The factor of a number in scientific notation: ` \u00d7 10^3`."""
-_MARKUP: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+_MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf)\{([^{}\n]{0,200})\}"), r"\1"),
     (re.compile(r"\\(?=[%$,;!])|\\[()\[\]]|\$(?=[^$\n]{1,40}\\%\$?)|(?<=\\%)\$|\*\*|`|__"), ""),
     (re.compile(r"\{,\}"), ","),
     (GROUPING, "_"),
     (re.compile(r"[^\S\n]+"), " "),
-    (
-        re.compile(
-            r"\A( ?(?:(?:about|around|approximately|roughly|nearly|almost) )?[-+\u2212]?[$€£¥]?"
-            r" ?[1-9]\d{0,2}) (\d{3})(?= ?(?:%|[$€£¥]|[^\W\d_]{1,20})?\.? ?\Z)",
-            re.IGNORECASE,
-        ),
-        r"\1_\2",
-    ),
-    (_POWER_OF_TEN, lambda found: f"e{(found[1] or found[2]).translate(_LOWERED)}"),
 )
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
 _NO_UNITS: Final = ("in", "of", "the", "a")
-_INDIAN: Final = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _STRUCK: Final = "\u2020"
 _IS_VALUE: Final = re.compile(r"(?:^|[:=]|\b(?:is|was|were|of|by|to|be|at|about|than))\s*$", re.I)
 
@@ -144,7 +115,8 @@ def normalise_numbers(text: str, most: int | None = LONGEST_TEXT) -> str:
     said = write_powers(text if most is None else text[-most:])
     for mark, left in _MARKUP:
         said = mark.sub(left, said)
-    return write_digits(join_thousands(normalise_signs(said))).strip()
+    said = normalise_signs(write_powers_of_ten(said))
+    return write_digits(join_thousands(said)).strip()
 
 
 def find_quantities(text: str) -> list[Quantity]:
@@ -186,8 +158,8 @@ def read_unit(text: str) -> Quantity:
         own = name_unit(part)
         is_unit = bool(unit and own) and unit.startswith(own)
         if not scale and not is_unit and (len(part) > 1 or len(parts) > 1):
-            scale = _SCALES.get(part, 0.0)
-    others = [part for part in parts if part not in _SCALES and part not in _NO_UNITS]
+            scale = SCALES.get(part, 0.0)
+    others = [part for part in parts if part not in SCALES and part not in _NO_UNITS]
     return Quantity(value=1.0, unit=unit or " ".join(others or parts[: not scale]), scale=scale)
 
 
@@ -223,7 +195,7 @@ def _make_quantity(found: re.Match[str], text: str) -> Quantity:
     bracketed = _is_bracketed(found)
     is_value = not bracketed or bool(found["money"]) or _introduces(text, found.start())
     negative = any(word in sign for word in ("-", "minus", "negative")) or (bracketed and is_value)
-    value = float(plain_number(_ungroup(found["digits"].lower())))
+    value = float(plain_number(found["digits"]))
     unit = _unit_of(found)
     if (found["unit"] or "").lower() in _BASIS_POINTS and not found["money"]:
         value /= 100
@@ -234,7 +206,7 @@ def _make_quantity(found: re.Match[str], text: str) -> Quantity:
     return Quantity(
         value=-value if negative else value,
         unit=measure or unit,
-        scale=_SCALES.get((found["scale"] or "").lower(), 0.0),
+        scale=SCALES.get((found["scale"] or "").lower(), 0.0),
         is_aside=bracketed and not is_value,
         step=_step_of(found["digits"]),
         is_year=plain and _YEAR.fullmatch(found["digits"]) is not None,
@@ -246,11 +218,6 @@ def _make_quantity(found: re.Match[str], text: str) -> Quantity:
 def _introduces(text: str, at: int) -> bool:
     """Return whether words before a position say that the value follows."""
     return _IS_VALUE.search(text[max(0, at - 20) : at]) is not None
-
-
-def _ungroup(digits: str) -> str:
-    """Return digits without the separators of `1_000` and `1,23,456`."""
-    return digits.replace(",", "") if _INDIAN.fullmatch(digits) else digits.replace("_", "")
 
 
 def _step_of(digits: str) -> float:

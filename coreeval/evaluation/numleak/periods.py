@@ -79,6 +79,11 @@ class Period:
         return (self.start.month + 2) // 3
 
     @property
+    def days(self) -> int:
+        """The number of its days."""
+        return (self.last_day - self.start).days + 1
+
+    @property
     def last_day(self) -> date:
         """The last day that belongs to it."""
         return self.shift(1).start - timedelta(days=1)

@@ -218,6 +218,7 @@ _PLAIN: Final[dict[int, int | str]] = {
     **dict.fromkeys(map(ord, "\u2248\u223c\u2245\u2243"), "~"),
     **dict.fromkeys(map(ord, "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079"), ""),
     **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"), ""),
+    ord("\u00ba"): "\u00b0",
     ord("\u066a"): "%",
     ord("\u066b"): ".",
     ord("\u3002"): ". ",
@@ -226,6 +227,15 @@ _PLAIN: Final[dict[int, int | str]] = {
 _DECIMAL_DOT: Final = re.compile(r"(?<=\d)\u00b7(?=\d)")
 GROUPING: Final = re.compile(r"(?<=\d)['\u2019\u066c\u00a0\u202f\u2009](?=\d{3}(?!\d))")
 """A separator of thousands that is nothing else between digits."""
+_POWERS: Final = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b"
+_LOWERED: Final = str.maketrans(f"{_POWERS}\u2212", "0123456789+--")
+_POWER_OF_TEN: Final = re.compile(
+    r"(?<=\d) ?(?:[x*\u00d7\u22c5\u00b7]|\\times|\\cdot) ?10"
+    rf"(?:\^\{{?([-+\u2212]?\d{{1,3}})\}}?(?!\d|\.\d)|([{_POWERS}]{{1,4}}))"
+)
+"""The factor of a number in scientific notation: ` \u00d7 10^3`."""
+_LONG_DASH: Final = re.compile(r"(?<=\S)[\u2014\u2015](?=[^\W\d_])")
+"""A dash between two words, which is no hyphen."""
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _LATEX: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathit|textit)\{([^{}\n]{0,200})\}"), r"\1"),
@@ -233,13 +243,17 @@ _LATEX: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"(?<=\d)\{,\}(?=\d)"), ","),
     (re.compile(r"\\(?:boxed|fbox)\{([^{}]*)\}+"), r"the answer: \1"),
     (re.compile(r"\\(?:approx|sim)\b"), "~"),
+    (re.compile(r"(?:\\,)?\^\{?\\circ\}?"), "\u00b0"),
     (
-        re.compile(r"\\[()\[\]]|\$\$|\$(?=[^$\n]{1,40}\$)|(?<=[\d%.])\$(?!\d)|\\(?=[%$])|\\[,;!]"),
+        re.compile(
+            r"\\[()\[\]]|\$\$|\$(?=[^$\n]{1,40}\$(?!\d))|(?<=[\d%.\u00b0])\$(?!\d)|\\(?=[%$])|\\[,;!]"
+        ),
         "",
     ),
 )
 _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"~~[^~\n]{1,80}~~"), ""),
+    (re.compile(r"(?<=\u00b0) (?=[CFK]\b)"), ""),
     (re.compile(r"(?<!^)\[\^?\d{1,3}\](?!\()"), ""),
     (re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\n]{0,300}\)"), r"\1"),
     (re.compile(r"</?[A-Za-z][\w-]{0,30}\s?/?>"), " "),
@@ -249,7 +263,9 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 _QUOTED_LINE: Final = re.compile(r"^(?:[ |]|>(?!\d)|#+(?!\d))+|[ |]+$", re.MULTILINE)
 _GROUPED_BY_BLANKS: Final = re.compile(
-    r"[^\w\n]*\d{1,3}(?:(?: \d{3}){2,4}|(?: \d{3}){1,4}[.,]\d+)[^\w\n]*"
+    r"[^\w\n]*(?:(?:about|around|approximately|roughly|nearly|almost|ca\.?|etwa|environ) "
+    r"[^\w\n]{0,3})?[1-9]\d{0,2}(?: \d{3}){1,4}(?:[.,]\d+)?(?: ?[^\d\n]{1,40})?",
+    re.IGNORECASE,
 )
 _EAST_ASIAN: Final = "\u3040-\u30ff\u3400-\u9fff"
 _EAST_ASIAN_DATE: Final = re.compile(
@@ -293,13 +309,25 @@ def normalise_text(response: str) -> str:
 
     Reasoning blocks are removed; objects and tables become lines of words.
     """
-    text = normalise_signs(flatten_objects(extract_final_answer(response)[-LONGEST_ANSWER:]))
+    text = _LONG_DASH.sub(" - ", flatten_objects(extract_final_answer(response)[-LONGEST_ANSWER:]))
+    text = normalise_signs(write_powers_of_ten(text, before_units=False))
     text = flatten_tables(_strip_marks(_MARKUP, _strip_marks(_LATEX, GROUPING.sub("_", text))))
     text = _EAST_ASIAN_MONTH.sub(_month_name, write_iso_dates(text))
     text = _EAST_ASIAN_EDGE.sub(" ", text)
     text = _QUOTED_LINE.sub("", _SPACES.sub(" ", text))
     text = join_thousands(text)
     return _IN_WORDS.sub(_digits, text).strip()
+
+
+def write_powers_of_ten(text: str, *, before_units: bool = True) -> str:
+    """Return a text with `1.2e3` for `1.2 \u00d7 10^3`, also before a word if `before_units`."""
+
+    def write(found: re.Match[str]) -> str:
+        if not before_units and text[found.end() : found.end() + 2].strip()[:1].isalpha():
+            return found[0]
+        return f"e{(found[1] or found[2]).translate(_LOWERED)}"
+
+    return _POWER_OF_TEN.sub(write, text)
 
 
 def normalise_signs(text: str) -> str:

@@ -45,7 +45,7 @@ _DATES: Final = re.compile(
     rf"""(?ix)
       https?://\S+ | \bwww\.\S+ | \b[\w.-]{{1,80}}\.(?:edu|com|org|gov|html?)\b\S*
     | {_RELATIVE.replace(" ", _BLANK)}
-    | \b{_YEAR}(?:-\d\d(?:\d\d)?)?\ ?=\ ?100\b
+    | \b{_YEAR}(?:-\d\d(?:\d\d)?)?(?:\ ?=\ ?100|\ (?:us\ )?(?:dollars|prices))\b
     | (?<![\w.,-])(?:{_DAY}(?:st|nd|rd|th|\.)?\ {_OF.replace(" ", _BLANK)})?
       (?:{_MONTH})(?![A-Za-z])
       (?:\ (?:of\ )?{_DAY}(?:st|nd|rd|th)?\b(?![.,%]\d|\ ?(?:%|percent)))?
@@ -126,7 +126,7 @@ _DAY_ONLY: Final = re.compile(r"(?<!\d)\d\d?(?!\d)")
 def relate_date(written: str, period: Period) -> DateRelation:
     """Return whether a date in words or figures is that of a period, may be, or is another one."""
     text = written.lower()
-    if text.startswith(("http", "www")):
+    if text.startswith(("http", "www")) or text.endswith("100"):
         return "any"
     if _RELATIVE_ONLY.fullmatch(text):
         return "other"
@@ -199,7 +199,7 @@ def _relate_parts(said: _DateParts, written: str, period: Period) -> DateRelatio
 
 def _is_near_year(years: tuple[int, ...], written: str, period: Period) -> bool:
     """Return whether a period's year is among those named, or in their decade or range."""
-    last = years[-1] + (9 if written.endswith("s") else 0)
+    last = years[-1] + (9 if written.endswith(f"{years[-1]}s") else 0)
     return years[0] <= period.start.year <= last
 
 
@@ -209,7 +209,8 @@ def _relate_month(said: _DateParts, period: Period) -> DateRelation:
     if period.frequency in ("daily", "weekly"):
         if said.day is None:
             return "any" if start.month in said.months else "other"
-        near = start.month in said.months and abs(start.day - said.day) < 7
+        same = start.month in said.months
+        near = same and abs(start.day - said.day) < period.days
         return "asked" if near and said.day == start.day else "any" if near else "other"
     if period.frequency == "annual":
         whole = said.day in (None, 1, 31) and {start.month, end.month} & {*said.months}
@@ -280,15 +281,19 @@ _CLAUSE_END: Final = re.compile(r"[.!?](?=\s|$)|[;\n|]")
 _LINK: Final = re.compile(r"(?:[^\w.!?;]|[.;](?!\s)|\u2020|'s\b|\b(?:was|is|were|at|in)\b){0,12}")
 """Text allowed between a date and the number after it: `2020-03: `, `March 2020 (`."""
 _BEHIND: Final = re.compile(
-    r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|from|the month of|the|early|late)[ ])+"
+    r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|the month of|the|early|late"
+    r"|en|em|im|de|del|di|chained|constant)[ ])+"
 )
+_CLAIMED: Final = re.compile(r"(?:'s|:|,? (?:was|is|were|stood at|came in at))[\s(~]*(?:about )?")
+"""Words after a date that give it to the number after them: `from February's 3.5%`."""
 _AT_ONCE: Final = re.compile(r" ?\(?")
 _REFERENCE: Final = re.compile(
-    r"\b(?:since|as (?:bad|good|high|low) as|than(?: in)?|unlike|like|after|before|until"
+    r"\b(?:since|from|as (?:bad|good|high|low) as|than(?: in)?|unlike|like|after|before|until"
     r"|following|prior to|compared (?:to|with)"
     r"|relative to|versus|vs\.?)(?: the| its)?(?: \w+){0,2} ?$",
     re.IGNORECASE,
 )
+_WHEN: Final = re.compile(r",? when\b")
 _SEEN: Final = 300
 """The number of characters before a number in which its date is searched for."""
 _HEADING_WORDS: Final = 4
@@ -310,8 +315,11 @@ def find_owners(
     """
     used = set[int]()
     found = list[DateRelation | None]()
-    for number in numbers:
+    for at, number in enumerate(numbers):
         behind = _date_behind(text, dates, number)
+        following = numbers[at + 1].start if at + 1 < len(numbers) else len(text)
+        if behind is not None and _CLAIMED.fullmatch(text, behind.end, following):
+            behind = None
         free = [date for date in dates if date.start not in used]
         if behind is not None and not _follows_date(text, free, number):
             used.add(behind.start)
@@ -356,7 +364,8 @@ def _date_before(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> 
     if before and _links(text, before[-1], number):
         return before[-1]
     named = [date for date in before if date.start >= begins]
-    own = [date for date in named if not _REFERENCE.search(text, begins, date.start)]
+    own = [date for date in named if not _REFERENCE.search(text, begins, date.start)
+           or _WHEN.match(text, date.end)]  # fmt: skip
     return next((date for date in reversed(own) if date.whose != "any"), None)
 
 

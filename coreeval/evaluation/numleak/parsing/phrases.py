@@ -34,10 +34,12 @@ _LIKELY: Final = (
 )
 _SUBJECT: Final = (
     r"(?:it|that|this|(?:the|its) (?:[\w-]+ ){0,5}?(?:return|rate|value|figure|temperature|level"
-    r"|number|reading|inflation|change|factor))"
+    r"|number|reading|inflation|change|factor|mean|price|count|total"
+    r"|average(?! (?:high|low))))"
 )
 _SAID: Final = (
-    r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned|:|=|~)"
+    r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned"
+    r"|reported (?:as|at)|:|=|~)"
 )
 _POINT_CUE: Final = re.compile(
     r"\b(?:(?:point|final|single|one-number) (?:\w+ )?(?:estimate|answer|figure|guess|value)"
@@ -45,7 +47,7 @@ _POINT_CUE: Final = re.compile(
     re.IGNORECASE,
 )
 _CUE: Final = re.compile(
-    r"\b(?:estimate[sd]?|guess|i(?: would|'d|'ll| will) (?:say|put|go with)"
+    r"\b(?:estimate[sd]?|guess|from memory|i(?: would|'d|'ll| will) (?:say|put|go with)"
     r"|i (?:recall|remember|believe|think)|answer"
     r"|so (?=about|around|roughly|approximately)|settle on|therefore|hence)\b"
     rf"[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
@@ -54,7 +56,8 @@ _CUE: Final = re.compile(
 _EXAMPLE: Final = re.compile(
     r"(?:\b(?:e\.g|for example|for instance|such as|typical(?:ly)?|historical(?:ly)?"
     r"|on average|average(?: monthly)? (?:return|premium)|usually|ranges?|ranged|ranging"
-    r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance)\b"
+    r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance"
+    r"|(?<!my )(?:forecast|consensus))\b"
     r"|\b(?:like|as) ?\(?\")[^;\n]{0,70}$",
     re.IGNORECASE,
 )
@@ -63,8 +66,10 @@ _OWN_RANGE: Final = re.compile(
 )
 _BOUND: Final = re.compile(
     r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
-    r"|under|above|below|exceed(?:s|ed|ing)?|up to|within|threshold(?: of)?|not)"
-    r"(?: (?:about|around|roughly|approximately|an?))* ?[~(]*$|(?<![=-])[<>\u2264\u2265] ?~?$",
+    r"|as (?:high|low|much|many|little|few) as"
+    r"|under|above|below|exceed(?:s|ed|ing)?|(?<![a-z]ed )(?<!went )(?<!crept )up to|within"
+    r"|threshold(?: of)?|not|(?:traded|ranged|fluctuated|varied|swung|moved)(?: \w+)? between)"
+    r"(?: (?:about|around|roughly|approximately|an?|the))* ?[~(]*$|(?<![=-])[<>\u2264\u2265] ?~?$",
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(
@@ -137,10 +142,11 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
         "oil", "crude", "brent", "wti", "gold", "silver", "bitcoin", "small caps", "large caps",
         "small-cap", "large-cap", "equal-weighted", "emerging markets", "msci", "wilshire", "dax",
         "value stocks", "growth stocks", "anomaly", "departure", "teenagers",
-        "core cpi", "core inflation", "pce", "10-year", "30-year",
+        "core cpi", "core inflation", "pce", "futures", "2-year", "5-year", "10-year", "30-year",
         "risk-free", "s&p", "nasdaq", "russell", "ftse", "nikkei", "treasury", "mortgage rate",
         "interest rates",
     )},
+    "the fed": _FED_FUNDS,
     "fed funds": _FED_FUNDS,
     "federal funds": _FED_FUNDS,
     "dow jones": _DOW,
@@ -151,8 +157,9 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "vix": ("vix", "volatility index"),
     "volatility": ("vix", "volatility"),
     **_FACTORS,
+    "inflation": ("inflation", "cpi", "consumer price"),
     "u-6": ("u-6",),
-    "participation rate": ("participation",),
+    "participation": ("participation",),
     "payems": ("payems", "payroll"),
 }  # fmt: skip
 """Other series whose numbers a market description may contain.
@@ -160,6 +167,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
 Each has words that mean, if the name of the series asked about contains one, that it is not another
 series.
 """
+_UNADJUSTED: Final = ("not seasonally adjusted", "unadjusted", "not adjusted")
 _RECORD: Final = r"series|factor|name|metric|indicator|variable"
 _SHORT_NAME: Final = 24
 _EXCESS: Final = re.compile(r"\b(?:excess|premium|rf)\b", re.IGNORECASE)
@@ -203,9 +211,11 @@ def strike_other_series(text: str, name: str) -> str:
     if _EXCESS.search(name):
         text = _LESS_THE_RATE.sub(r"\g<own>", text)
     called = name.lower()
-    others = [re.escape(other) for other, names in _OTHERS.items()
+    others = [other for other, names in _OTHERS.items()
               if not any(each in called for each in names)]  # fmt: skip
-    names = "|".join(sorted(others, key=len, reverse=True))
+    if "seasonally adjusted" in called and not any(each in called for each in _UNADJUSTED):
+        others += _UNADJUSTED
+    names = "|".join(re.escape(other) for other in sorted(others, key=len, reverse=True))
     own = "|".join(re.escape(one) for one in _own_names(name))
     words = rf"(?:(?!\b(?:{own}|the factor)\b){_WORDS})" if own else _WORDS
     about = rf"(?<![\w-])(?:{names})(?![\w-]){words}{{0,160}}(?:\(~?{NUMBER}\))?"
@@ -217,7 +227,8 @@ def strike_other_series(text: str, name: str) -> str:
 def is_labelled(before: str, name: str) -> bool:
     """Return whether the words before a number end in a series name and a sign: `Mkt-RF = `."""
     own = "|".join(re.escape(one) for one in _own_names(name))
-    label = rf"(?<![\w-])(?:{own})(?: ?\([^()]{{0,40}}\))?[\w \u2020-]{{0,30}}[:=]\W*$"
+    named = rf"(?<![\w-])(?:{own})(?: ?\([^()]{{0,40}}\))?"
+    label = rf"{named}[\w \u2020-]{{0,30}}[:=~](?:[\d\W]{{0,60}}=)?\W*$"
     return bool(own) and re.search(label, before, re.IGNORECASE) is not None
 
 

@@ -285,27 +285,18 @@ def _make_point(reply: Reply, series: Series, cutoff: date | None) -> Point:
 def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReading:
     """Read a value by the rules for its variant; variants without their own rules share some."""
     definition = series.definition
-    unit = definition.unit
+    name = reply.name or ", ".join((definition.name, *definition.aliases, definition.quantity))
+    signed, unit, kind = definition.sign == "signed", definition.unit, reply.kind
     if reply.variant == "contradiction":
         if reply.stated is None:
             raise ValueError("the contradiction has no stated value")
         return read_disputed(
-            reply.response, stated=reply.stated, unit=unit, period=period, kind=reply.kind
+            reply.response, stated=reply.stated, unit=unit, period=period, signed=signed, kind=kind
         )
-    name = reply.name or ", ".join((definition.name, *definition.aliases, definition.quantity))
-    if reply.variant in ("description", "step_by_step"):
-        read_text = read_prose if reply.variant == "description" else read_reasoned
-        read = read_text(reply.response, unit=unit, period=period, name=name, kind=reply.kind)
-    else:
-        read = read_value(
-            reply.response,
-            unit=unit,
-            period=period,
-            name=name,
-            signed=definition.sign == "signed",
-            kind=reply.kind,
-        )
-    return DisputeReading(read, disputed=False, echoed=False)
+    by_variant = {"description": read_prose, "step_by_step": read_reasoned}
+    read = by_variant.get(reply.variant, read_value)
+    found = read(reply.response, unit=unit, period=period, name=name, signed=signed, kind=kind)
+    return DisputeReading(found, disputed=False, echoed=False)
 
 
 def _make_comparison(reply: Reply, series: Series) -> DateComparison:

@@ -6,6 +6,7 @@ value, the wrong one, or both.
 """
 
 import re
+from functools import partial
 from typing import Final, NamedTuple
 
 from coreeval.evaluation.numleak.parsing.answer_text import (
@@ -154,7 +155,6 @@ _NARROWED: Final = re.compile(
     rf"about|around|say|perhaps|with|~)[^()\n]{{0,20}}?{NUMBER})",
     re.IGNORECASE,
 )
-_AS_EXAMPLE: Final = re.compile(r"\((?:e\.g\.,? )(?=roughly|about|around|approximately)")
 
 
 def read_prose(
@@ -163,6 +163,7 @@ def read_prose(
     unit: Unit,
     period: Period,
     name: str,
+    signed: bool = True,
     kind: AnswerKind = "answered",
 ) -> ReadValue:
     """Read the value that a description commits to (rules: docs/numleak_parsing.md).
@@ -172,11 +173,11 @@ def read_prose(
         unit: The unit of the series.
         period: The date asked about.
         name: All names of the series; statements about others do not count.
+        signed: Whether values can be negative.
         kind: How the answer ended.
     """
-    return read_value(
-        _select_series_text(response or "", name), unit=unit, period=period, name=name, kind=kind
-    )
+    text = _select_series_text(response or "", name)
+    return read_value(text, unit=unit, period=period, name=name, signed=signed, kind=kind)
 
 
 def read_reasoned(
@@ -185,6 +186,7 @@ def read_reasoned(
     unit: Unit,
     period: Period,
     name: str,
+    signed: bool = True,
     kind: AnswerKind = "answered",
 ) -> ReadValue:
     """Read the value that step-by-step reasoning ends in: its last line, otherwise as prose.
@@ -194,17 +196,14 @@ def read_reasoned(
     if kind == "truncated":
         return ReadValue(None, "truncated", "cut off while thinking")
     text = _select_series_text(response or "", name)
-    if kind == "answered":
-        last = read_value(text.rstrip().rsplit("\n", 1)[-1], unit=unit, period=period, name=name)
-        if last.status == "parsed":
-            return last
-    return read_value(text, unit=unit, period=period, name=name, kind=kind)
+    read = partial(read_value, unit=unit, period=period, name=name, signed=signed, kind=kind)
+    last = read(text.rstrip().rsplit("\n", 1)[-1])
+    return last if last.status == "parsed" else read(text)
 
 
 def _select_series_text(response: str, name: str) -> str:
     """Return a plain text without numbering or other series' numbers; headings start sentences."""
     text = _NUMBERING.sub(strike, normalise_text(response))
-    text = _AS_EXAMPLE.sub("(", text)
     return strike_other_series(_NARROWED.sub(strike, _HEADING.sub(r"\1: ", text)), name)
 
 
@@ -234,18 +233,19 @@ def read_disputed(
     stated: float,
     unit: Unit,
     period: Period,
+    signed: bool = True,
     kind: AnswerKind = "answered",
 ) -> DisputeReading:
     """Read an answer to a question that states a wrong value (rules: docs/numleak_parsing.md)."""
     text = normalise_text(response or "")
-    read = read_value(response, unit=unit, period=period, kind=kind)
+    read = read_value(response, unit=unit, period=period, signed=signed, kind=kind)
     found = find_numbers(remove_dates(text, period), unit)
     named = [one for one in found if abs(one.value - stated) <= _CLOSE]
     if not named or len(named) == len(found):
         return DisputeReading(read, _DISPUTES.search(text) is not None, echoed=False)
     for one in named:
         text = text[: one.start] + STRUCK * (one.end - one.start) + text[one.end :]
-    other = read_value(text, unit=unit, period=period, kind=kind)
+    other = read_value(text, unit=unit, period=period, signed=signed, kind=kind)
     disputed = _DISPUTES.search(text) is not None
     if disputed:
         return DisputeReading(other, True, echoed=True)

@@ -19,6 +19,10 @@ from pydantic import (
 from coreeval.config.user_files import parse_yaml
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.schema import Text, Value
+from coreeval.tools.units import SCALES
+
+_SHORT_SCALE: Final = 3
+"""The length of abbreviations of a power of ten that may also be a unit, such as `mm`."""
 
 
 class Unit(Value):
@@ -34,6 +38,9 @@ class Unit(Value):
     """Other words and symbols for the unit in answers, in lower case and including plurals."""
     basis_points: bool = False
     """Whether answers may use hundredths of the unit, such as basis points (percent only)."""
+    scale: float | None = Field(default=None, gt=0)
+    """The number that one unit stands for, if answers may name another power of ten: 1 for dollars,
+    1e9 for billions of dollars. None: a number in millions is in another unit."""
 
     @property
     def suffix(self) -> str:
@@ -47,6 +54,22 @@ def load_units() -> dict[str, Unit]:
     """Return the built-in units, by the key that series use for them."""
     file = resources.files("coreeval.evaluation.numleak.series") / "units.yaml"
     return TypeAdapter(dict[str, Unit]).validate_python(parse_yaml(file.read_text("utf-8")))
+
+
+def name_unit(text: str) -> Unit:
+    """Return the unit that a text names: a built-in one, or one with powers of ten.
+
+    `thousands of persons` stands for 1,000 persons each.
+    """
+    for unit in load_units().values():
+        if text.lower() in (unit.name.lower(), unit.symbol.lower()):
+            return unit
+    first, _, rest = text.lower().partition(" ")
+    scale = SCALES.get(first, 1.0) if len(first) > _SHORT_SCALE else 1.0
+    counted = rest.removeprefix("of ") if scale > 1 else text.lower()
+    dollars = load_units()["usd"].forms
+    forms = dollars if counted in dollars else tuple(sorted({text.lower(), counted} - {""}))
+    return Unit(name=text, points_name=text, forms=forms, scale=scale)
 
 
 def resolve_unit(raw: object) -> object:

@@ -103,3 +103,12 @@ def test_what_cannot_be_counted_is_returned_with_its_reason() -> None:
 )
 def test_near_is_within_six_months_of_the_cutoff(at: str, stratum: Stratum) -> None:
     assert find_stratum(Period.parse(at, "monthly"), CUTOFF) == stratum
+
+
+@pytest.mark.parametrize("variant", ["value", "description", "step_by_step", "contradiction"])
+def test_a_change_is_no_value_of_a_series_that_is_never_negative(variant: str) -> None:
+    said = reply("2020-03", "It rose by 0.9 percent.", variant=variant, stated=5.0)
+    positive = SERIES.definition.model_copy(update={"sign": "positive"})
+    never_negative = Series(definition=positive, values=SERIES.values)
+    assert [each.estimate for each in read_points([said], SERIES, None).points] == [0.9]
+    assert [each.estimate for each in read_points([said], never_negative, None).points] == [None]

@@ -97,7 +97,7 @@ def test_no_value_is_read(text: str | None) -> None:
         ("percent", "The rate rose 90 bps to 4.4% in March 2020.", 4.4),
         ("index_points", "The index fell 3.1% to 1,408.47 points.", 1408.47),
         ("usd", "Gold fell 3.1% to $1,408.47 in March 2020.", 1408.47),
-        ("index_points", "The index rose 3.1% to 1,408.47 in March 2020.", None),
+        ("index_points", "The index rose 3.1% to 1,408.47 in March 2020.", 1408.47),
         ("percent", "The rate rose 0.9% to 4.4% in March 2020.", None),
         ("percent", "The rate slid 0.1% to 8.2% in March 2020.", None),
         ("percent", "The market fell 2% to 3%.", None),

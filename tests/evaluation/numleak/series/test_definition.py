@@ -24,6 +24,7 @@ from coreeval.evaluation.numleak.series.definition import (
     SeriesSource,
     Transform,
     load_units,
+    name_unit,
 )
 from tests.evaluation.numleak.series.kit import PLAIN, defined, written
 
@@ -248,3 +249,23 @@ def test_the_unit_shown_is_one() -> None:
     [shown] = [block for block in BLOCKS if set(block) == {"unit"}]
 
     assert defined(unit=shown["unit"], tolerances=[1]).unit.forms == ("bushel", "bushels", "bu")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "scale", "form"),
+    [
+        ("%", "percent", None, "percent"),
+        ("billions of US dollars", "billions of US dollars", 1e9, "$"),
+        ("millions of dollars", "millions of dollars", 1e6, "$"),
+        ("thousands of persons", "thousands of persons", 1e3, "persons"),
+        ("million", "million", 1e6, "million"),
+        ("visitors", "visitors", 1.0, "visitors"),
+        ("mm of rain", "mm of rain", 1.0, "mm of rain"),
+    ],
+)
+def test_a_unit_in_words_has_a_power_of_ten(
+    text: str, name: str, scale: float | None, form: str
+) -> None:
+    unit = name_unit(text)
+    assert (unit.name, unit.scale) == (name, scale)
+    assert form in unit.forms
