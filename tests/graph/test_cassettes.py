@@ -35,6 +35,7 @@ from coreeval.schema import Result
 from coreeval.tools.cutoffs import (
     DateClaim,
     TargetDates,
+    TargetFreshness,
     find_model_dates,
     load_built_in_cutoffs,
 )
@@ -328,7 +329,11 @@ def test_the_places_of_a_machine_are_cut_to_names(lab: Lab, undisturbed: Undistu
     config, told = load_config(lab.config), undisturbed.lab.manifest
     places = (config.dataset.path, "/home/ada lovelace/before the move/emotion")
     notes = tuple(f"{place}: 24 rows" for place in places)
-    seen = redact_manifest(told.model_copy(update={"notes": notes}), config)
+    target = "replay:/home/ada lovelace/answers.jsonl"
+    about = {"cutoffs": (TargetDates(target=target),), "notes": notes,
+             "after_cutoff": (TargetFreshness(target=target),)}  # fmt: skip
+    seen = redact_manifest(told.model_copy(update=about), config)
+    assert "ada" not in seen.model_dump_json()
     assert seen.notes == ("emotion: 24 rows", "emotion: 24 rows")
     assert str(undisturbed.lab.folder) not in seen.model_dump_json()
     assert str(HERE) not in seen.model_dump_json() + select_settings(config).model_dump_json()
