@@ -25,6 +25,14 @@ from coreeval.graph.execute import (
 from coreeval.graph.inputs import describe_news, open_news
 from coreeval.graph.news_outlook import list_remarks
 from coreeval.graph.refresh import describe_control
+from coreeval.graph.run_checks import (
+    FAILED_SAMPLES,
+    explain_repeated,
+    refuse_changed_settings,
+    refuse_second_run,
+    refuse_taken_folder,
+    require_answers,
+)
 from coreeval.graph.run_detectors import check_detectors
 from coreeval.graph.run_origin import (
     apply_added_targets,
@@ -53,32 +61,26 @@ from coreeval.graph.setup import (
 from coreeval.graph.spans import check_telemetry
 from coreeval.graph.state import SPLITS_STAGE
 from coreeval.runs.config_source import ConfigSource
-from coreeval.runs.folder import refuse_used_folder
 from coreeval.runs.manifest import (
     FollowedRelease,
     Manifest,
     full_counts,
     read_manifest,
-    read_original_manifest,
     reopen_manifest,
     write_manifest,
 )
-from coreeval.runs.names import list_run_folders, short_id
+from coreeval.runs.names import short_id
 from coreeval.runs.own_task import find_task_file, keep_task_file, refuse_changed_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import hold_env_file, read_env_file
 from coreeval.tools.files import hold_lock, write_text
-from coreeval.tools.stores.heartbeat import open_readonly
-from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import (
-    HOME_VARIABLE,
     WORKSPACE_NAME,
     RunFiles,
     Workspace,
     command,
-    has_paid_answers,
     workspace_for,
 )
 
@@ -122,9 +124,9 @@ def refresh(
     workspace = workspace_for(given.folder)
     start = around.now()
     files = RunFiles(Path(run_dir).resolve() if run_dir else workspace.new_run(loaded.name, start))
-    _refuse_taken(files, workspace)
+    refuse_taken_folder(files, workspace)
     if run_dir is None:
-        _refuse_second(workspace, loaded.name)
+        refuse_second_run(workspace, loaded.name)
     setup = set_up(loaded, start, workspace=workspace)
     check_dataset(setup)
     check_models(setup, workspace)
@@ -143,7 +145,7 @@ def refresh(
         for remark in list_remarks(setup, workspace, manifest.limit):
             around.remark(remark)
     with lock_run(files):
-        _refuse_taken(files, workspace)
+        refuse_taken_folder(files, workspace)
         _keep_config(files, loaded)
         setup = replace(setup, task_file=keep_task_file(files, manifest, loaded))
         create_stores(setup, files, workspace)
@@ -186,7 +188,7 @@ def resume(
     keep = if_changed == "keep"
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True, keep=keep)
     if manifest.cassette and (manifest.status == "complete" or _has_open_samples(files)):
-        raise _refuse_repeated(files)
+        raise explain_repeated(files)
     changed = [] if keep or manifest.cassette else list_changes(manifest, setup)
     if changed and if_changed == "anew":
         source, before, workspace = manifest.source, manifest.parent, open_workspace(manifest)
@@ -225,7 +227,7 @@ def retry(
         RunLocked: another process is using it.
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
-    _require_workspace(files, manifest, open_if=_FAILED)
+    require_answers(files, manifest, open_if=FAILED_SAMPLES)
     require_trusted(setup.config, open_workspace(manifest))
     with lock_opened_run(files, manifest, setup):
         with open_store(files, around.now) as store:
@@ -280,14 +282,14 @@ def open_run(
     began = read_manifest(files.manifest)
     manifest = set_budget(began, budget_usd)
     if manifest.cassette and not may_repeat:
-        raise _refuse_repeated(files)
+        raise explain_repeated(files)
     if not files.config.exists():
         raise RunStateError(
             "the run's config.yaml is missing",
             where=str(files.root),
             hint="restore it from a backup, or start a new run",
         )
-    _require_workspace(files, manifest)
+    require_answers(files, manifest)
     config, remarks = load_run_config(files, manifest, keep=keep)
     check_telemetry(config)
     config, moment = apply_added_targets(config, manifest), datetime.fromisoformat(manifest.now)
@@ -296,79 +298,9 @@ def open_run(
     return files, manifest, replace(setup, began=began, remarks=remarks)
 
 
-def _refuse_repeated(files: RunFiles) -> RunStateError:
-    return RunStateError(
-        "this run replays a cassette: it has no models or news to continue with",
-        where=str(files.root),
-        hint="replay it from the beginning: coreeval cassette replay FILE --out DIR",
-    )
-
-
 def _has_open_samples(files: RunFiles) -> bool:
     with open_store(files, utc_now) as store:
         return bool(store.pending())
-
-
-_CALLED = "SELECT 1 FROM calls LIMIT 1"
-_PAID = "SELECT 1 FROM calls WHERE NOT cached AND coalesce(usd, 1.0) > 0 LIMIT 1"
-_OPEN = "SELECT 1 FROM samples WHERE id NOT IN (SELECT sample_id FROM results) LIMIT 1"
-_FAILED = "SELECT 1 FROM results WHERE outcome = 'failed' LIMIT 1"
-
-
-def _require_workspace(files: RunFiles, manifest: Manifest, *, open_if: str = _OPEN) -> None:
-    """Raise an error if a run was moved away from the answers that it has paid for.
-
-    If all its samples have ended, an existing workspace without these answers will do: they are not
-    needed again, and the budget counts the costs in run.db. But run.db does not have open batches,
-    or what was in flight when the process was killed.
-
-    Args:
-        files: The run's files.
-        manifest: Its manifest.
-        open_if: The query that finds samples that the command continues or repeats.
-
-    Raises:
-        RunStateError: the workspace does not exist or does not have these answers.
-        RunCorrupt: a store is damaged.
-    """
-    place = Path(manifest.workspace)
-    exists = place.exists()
-    if exists and has_paid_answers(place, manifest.payer):
-        return
-    needed = (_PAID, open_if) if exists else (_CALLED,)
-    if _may_miss_calls(files, manifest) or any(
-        _has_rows(each.store, needed) for each in (files, files.control)
-    ):
-        raise RunStateError(
-            "the workspace of this run does not have the answers or batches that the run has paid "
-            "for",
-            where=manifest.workspace,
-            hint=f"restore its calls.db, or set the folder that has it: {HOME_VARIABLE}=DIR; if "
-            "the answers are lost, start a new run",
-        )
-
-
-def _may_miss_calls(files: RunFiles, manifest: Manifest) -> bool:
-    """Return whether only the call store of another workspace may have some calls of a run.
-
-    They are open batches, and what a process that was killed has not recorded. If the run was not
-    moved, a store that does not know the run means that it has sent nothing.
-    """
-    if manifest.status in ("waiting", "complete"):
-        return manifest.status == "waiting"
-    may_miss = manifest.asks_models if manifest.status == "running" else manifest.batching
-    place, last = (
-        Path(each.workspace) for each in (manifest, read_original_manifest(files.manifest))
-    )
-    return may_miss and not (place.exists() and place.resolve() == last.resolve())
-
-
-def _has_rows(path: Path, queries: Sequence[str]) -> bool:
-    """Return whether a run's store exists and each of the queries finds a row in it."""
-    if not has_store(path):
-        return False
-    with open_readonly(path, what="run.db") as store:
-        return all(store.execute(query).fetchone() for query in queries)
 
 
 def _reread_takedown(
@@ -472,31 +404,6 @@ def _find_pipeline(config: Config) -> str:
     return pipeline_name()
 
 
-def _refuse_taken(files: RunFiles, workspace: Workspace) -> None:
-    """Raise an error if the directory already has a run, or files that are not a run's."""
-    if not files.manifest.exists():
-        refuse_used_folder(files.root, workspace)
-        return
-    status = read_manifest(files.manifest).status
-    done = status == "complete"
-    raise RunStateError(
-        f"this folder already has a run ({status})",
-        where=str(files.root),
-        hint="choose another --run-dir" if done else command("resume", files.root),
-    )
-
-
-def _refuse_second(workspace: Workspace, name: str) -> None:
-    """Raise an error if the newest run of a name is unfinished."""
-    newest = next(iter(list_run_folders(workspace, name)), None)
-    if newest and read_manifest(newest / "manifest.json").status != "complete":
-        raise RunStateError(
-            f"the last run of {name!r} is unfinished",
-            where=str(newest),
-            hint=f"{command('resume', newest)}   (or start another with --run-dir DIR)",
-        )
-
-
 def open_workspace(manifest: Manifest) -> Workspace:
     """Return the workspace that a run was started in."""
     return Workspace(Path(manifest.workspace))
@@ -533,7 +440,7 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
     with lock_run(files):
         refuse_changed_takedown(setup, open_workspace(manifest), where=files.root)
         recorded = read_manifest(files.manifest)
-        _refuse_changed(recorded, manifest, setup, files)
+        refuse_changed_settings(recorded, manifest, setup, files)
         if recorded.source != manifest.source:
             changed = recorded.model_copy(update={"source": manifest.source})
             write_manifest(files.manifest, changed)
@@ -542,20 +449,3 @@ def lock_opened_run(files: RunFiles, manifest: Manifest, setup: Setup) -> Iterat
         if config != before:
             _keep_config(files, config)
         yield
-
-
-def _refuse_changed(recorded: Manifest, manifest: Manifest, setup: Setup, files: RunFiles) -> None:
-    """Refuse to overwrite what another command has recorded since `open_run`.
-
-    Raises:
-        RunStateError: it has recorded a budget, targets or plugins.
-    """
-    before = setup.began or recorded
-    for name in ("source", "evaluation", "plugins"):
-        if getattr(recorded, name) not in (getattr(before, name), getattr(manifest, name)):
-            raise RunStateError(
-                "another command has changed the run's budget, targets or plugins since this one "
-                "began",
-                where=str(files.root),
-                hint="repeat this command, which then keeps the change",
-            )
