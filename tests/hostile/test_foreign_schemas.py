@@ -24,7 +24,7 @@ from coreeval.releases.takedown.calls import (
     erase_checkpoints,
     open_database,
 )
-from coreeval.releases.takedown.runs import find_matches
+from coreeval.releases.takedown.run_rows import find_matches
 from coreeval.tools.articles.file_index import FileIndex
 from coreeval.tools.clock import utc_now
 from coreeval.tools.gdelt.index.store_catalog import open_catalog

@@ -24,7 +24,7 @@ from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.takedown import documents
 from coreeval.releases.takedown.calls import UNREADABLE_FILE, TextMatches
 from coreeval.releases.takedown.documents import erase_in_document
-from coreeval.releases.takedown.runs import erase_rows, find_matches
+from coreeval.releases.takedown.run_rows import erase_rows, find_matches
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_parquet
 from coreeval.tools.stores.run_store import RunStore

@@ -13,14 +13,8 @@ import pytest
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.takedown.calls import UNREADABLE_FILE
-from coreeval.releases.takedown.runs import (
-    erase_from_run,
-    erase_rows,
-    find_matches,
-    iter_found,
-    list_results,
-    list_searched,
-)
+from coreeval.releases.takedown.run_rows import erase_rows, find_matches, iter_found
+from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
 from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.foreign_schema import SEARCH_INDEX
