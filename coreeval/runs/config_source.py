@@ -61,6 +61,10 @@ class ConfigSource(Value):
     moved: tuple[LocalPath, LocalPath] | None = Field(default=None, exclude=True)
     """The folder of the run's paths at the start, and its present one; None if it is the same."""
 
+    is_of_other: bool = Field(default=False, exclude=True)
+    """Whether the file describes another benchmark by now, and no file beside it describes this
+    one."""
+
     @model_serializer(mode="wrap")
     def _leave_out_empty(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave `found` and `project` out if they are empty, as in most manifests."""
@@ -97,8 +101,9 @@ class ConfigSource(Value):
         The file of a project that was moved is beside its workspace, or beside a link to it in the
         folder of the start, in the current folder or at `COREEVAL_HOME`. A file there is the run's
         if it has the name of the run's benchmark: another project into whose workspace the run was
-        moved may have a config file of the same name. If the file was renamed, it is the only one
-        there for this benchmark. If there is none, the file stays the former one.
+        moved may have a config file of the same name, and so may another benchmark of the project.
+        If the file was renamed, it is the only one there for this benchmark. If there is none, the
+        file stays the former one.
 
         Args:
             name: The name of the run's benchmark.
@@ -107,12 +112,15 @@ class ConfigSource(Value):
         """
         if not self.path:
             return self._find_project(recorded, workspace)
-        if self.exists and _is_same(workspace, recorded):
+        stays = self.exists and _is_same(workspace, recorded)
+        if stays and self._describes(self.file, name, unreadable=True):
             return self._use(self.found)
         projects = _list_projects(workspace, self.recorded.parent)
         found = next(filter(None, (self._find_file(name, folder) for folder in projects)), None)
         if found and _is_same(found, self.recorded):
             return self._use("")
+        if found is None and stays:
+            return self._use(self.found).model_copy(update={"is_of_other": True})
         return self._use(str(found or (self.file if self.exists else "")))
 
     def _use(self, found: str) -> Self:
@@ -132,9 +140,9 @@ class ConfigSource(Value):
 
     def _find_file(self, name: str, folder: Path) -> Path | None:
         here = folder / self.recorded.name
-        if not _is_file(here):
-            return self._find_renamed(name, folder)
-        return here if self._describes(here, name, unreadable=True) else None
+        if _is_file(here) and self._describes(here, name, unreadable=True):
+            return here
+        return self._find_renamed(name, folder)
 
     def _find_renamed(self, name: str, folder: Path) -> Path | None:
         """Return the only config file for a benchmark in a folder; None if there are several."""

@@ -112,6 +112,11 @@ def iter_config_remarks(source: ConfigSource) -> Iterator[str]:
             f"this run was started in {start}; it now uses the config, the .env, the takedown list "
             f"and the other files in {brief(Path(here))}"
         )
+    elif source.is_of_other:
+        yield (
+            f"{brief(source.file)} describes another benchmark by now: a licence, budget or pace "
+            "that was set in another file does not apply to this run"
+        )
     elif source.path and not source.exists:
         yield (
             f"the config file of this run is missing: {brief(source.file)}; a takedown list, "

@@ -205,6 +205,20 @@ def test_a_workspace_on_another_disk_is_used_with_the_project_that_links_to_it(
     assert make_release(run_of(new).root, version="1").manifest.takedown.entries == 2
 
 
+def test_a_config_whose_old_name_another_benchmark_uses_is_found(project: Path) -> None:
+    (project / "weekly.yaml").rename(project / "first.yaml")
+    other = yaml.safe_load((project / "first.yaml").read_text()) | {"name": "second"}
+    (project / "weekly.yaml").write_text(yaml.safe_dump(other))
+    (project / "names.txt").write_text("Nobody Nowhere\nAda Roe\n")
+    manifest = read_manifest(run_of(project).manifest)
+    assert manifest.source.file == project / "first.yaml"
+    (project / "first.yaml").unlink()
+    manifest = read_manifest(run_of(project).manifest)
+    assert manifest.source.file == project / "weekly.yaml"
+    [remark] = iter_config_remarks(manifest.source)
+    assert "describes another benchmark by now" in remark
+
+
 def test_prices_move_with_a_project_that_is_renamed_twice(project: Path) -> None:
     prices = "reader: {input_usd_per_mtok: 1, output_usd_per_mtok: 2}\n"
     (project / "prices.yaml").write_text(prices)
