@@ -151,6 +151,7 @@ SYMBOLS = {
 """Signs, with the words for them."""
 
 IRREGULAR = {
+    "rally": "rallied", "tally": "tallied", "ally": "allied", "bully": "bullied",
     "says": "say", "said": "say", "rose": "rise", "risen": "rise", "fell": "fall",
     "fallen": "fall", "won": "win", "lost": "lose", "bought": "buy", "sold": "sell",
     "made": "make", "began": "begin", "begun": "begin", "grew": "grow", "grown": "grow",

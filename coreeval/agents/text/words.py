@@ -131,7 +131,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
             base = base.removesuffix(ending)
             break
     base = _DOUBLED.sub(r"\1", base)
-    if len(base) > 3:
+    while len(base) > 3 and base.endswith("e"):  # agree, agreed
         base = base.removesuffix("e")
     return base[:-1] + "i" if base.endswith("y") else base
 

@@ -100,6 +100,8 @@ def test_content_words_leave_out_what_states_nothing() -> None:
         ("say", "said", "says", "saying"),
         ("speak", "spoke", "spoken"),
         ("withdraw", "withdrew", "withdrawn"),
+        ("agree", "agrees", "agreed", "agreeing"),
+        ("rally", "rallies", "rallied", "rallying"),
     ],
 )
 def test_forms_of_a_word_have_one_stem(forms: tuple[str, ...]) -> None:
