@@ -6,9 +6,11 @@ published any more.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from coreeval.agents.safety import Takedown, load_active_takedown
+from coreeval.config.load import read_takedown_path
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, ReleasedArm
 from coreeval.releases.release_manifest import Withheld
@@ -20,6 +22,7 @@ from coreeval.runs.arms import (
     iter_used_evidence,
     semantic_fields,
 )
+from coreeval.runs.config_source import find_configs
 from coreeval.runs.manifest import read_manifest
 from coreeval.runs.own_config import load_own_config, name_takedown_lists
 from coreeval.tools.formatting import format_quantity, list_first
@@ -81,8 +84,9 @@ def refuse_listed_samples(release: Release) -> None:
         ReleaseError: it has listed news, or names that a new version would leave out.
         ConfigError: a takedown list cannot be read.
     """
-    lists = [Workspace(place).takedown for place in find_own_workspaces(release.path)]
-    takedown = load_active_takedown(_name_lists_of_run(release), *lists)
+    places = find_own_workspaces(release.path)
+    named = [*_name_lists_of_run(release), *_name_lists_of_configs(release, places)]
+    takedown = load_active_takedown(named, *(Workspace(place).takedown for place in places))
     listed = _find_listed(release, takedown) if len(takedown) else []
     if listed:
         samples = format_quantity(len(listed), "sample")
@@ -103,6 +107,17 @@ def _name_lists_of_run(release: Release) -> list[str]:
     files = RunFiles(run)
     manifest = read_manifest(files.manifest)
     return name_takedown_lists(load_own_config(files, manifest), manifest.source)
+
+
+def _name_lists_of_configs(release: Release, workspaces: Iterable[Path]) -> Iterator[str]:
+    """Yield the lists that configs for a release's benchmark beside its workspaces name.
+
+    The release's run may have been deleted, or may be elsewhere.
+    """
+    for workspace in workspaces:
+        for config in find_configs(workspace.parent, release.manifest.name):
+            if listed := read_takedown_path(config, ()):
+                yield listed
 
 
 def _find_listed(release: Release, takedown: Takedown) -> list[str]:

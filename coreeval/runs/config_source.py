@@ -113,7 +113,7 @@ class ConfigSource(Value):
         if not self.path:
             return self._find_project(recorded, workspace)
         stays = self.exists and _is_same(workspace, recorded)
-        if stays and self._describes(self.file, name, unreadable=True):
+        if stays and self._describes(self.file, name):
             return self._use(self.found)
         projects = _list_projects(workspace, self.recorded.parent)
         found = next(filter(None, (self._find_file(name, folder) for folder in projects)), None)
@@ -140,28 +140,21 @@ class ConfigSource(Value):
 
     def _find_file(self, name: str, folder: Path) -> Path | None:
         here = folder / self.recorded.name
-        if _is_file(here) and self._describes(here, name, unreadable=True):
+        if _is_file(here) and self._describes(here, name):
             return here
         return self._find_renamed(name, folder)
 
     def _find_renamed(self, name: str, folder: Path) -> Path | None:
         """Return the only config file for a benchmark in a folder; None if there are several."""
-        files = _list_small_configs(folder)
-        found = [file for file in files if self._describes(file, name, unreadable=False)]
+        found = find_configs(folder, name, self.overrides)
         return found[0] if len(found) == 1 else None
 
-    def _describes(self, path: Path, name: str, *, unreadable: bool) -> bool:
-        """Return whether a config file has the name of a benchmark.
+    def _describes(self, path: Path, name: str) -> bool:
+        """Return whether a config file has the name of a benchmark, or is not YAML.
 
-        Args:
-            path: The file.
-            name: The name of the benchmark.
-            unreadable: The result for a file that is not YAML; the command that needs it says what
-                is wrong with it.
+        The command that needs a file that is not YAML says what is wrong with it.
         """
-        status = path.stat()
-        found = _read_name_once(path, self.overrides, status.st_ctime_ns, status.st_size)
-        return unreadable if found is _UNREADABLE else found == name
+        return _read_name(path, self.overrides) in (name, _UNREADABLE)
 
     def locate(self, path: str, named: Callable[[], Set[str]] | None = None) -> str:
         """Return the present path of a file that the config names.
@@ -199,6 +192,12 @@ class ConfigSource(Value):
         return str(old / Path(path).relative_to(new)) if inside else path
 
 
+def find_configs(folder: Path, name: str, overrides: tuple[str, ...] = ()) -> list[Path]:
+    """Return the config files for a benchmark in a folder."""
+    files = _list_small_configs(folder)
+    return [file for file in files if _read_name(file, overrides) == name]
+
+
 def _list_small_configs(folder: Path) -> list[Path]:
     """Return the YAML files in a folder that a search for configs reads, the smallest first."""
     there = (file for file in folder.glob("*.y*ml") if _is_file(file))
@@ -209,6 +208,11 @@ def _list_small_configs(folder: Path) -> list[Path]:
         for (size, file), read in zip(sizes, sums, strict=True)
         if size <= _MOST_CONFIG_BYTES and read <= _MOST_SEARCHED_BYTES
     ]
+
+
+def _read_name(path: Path, overrides: tuple[str, ...]) -> object:
+    status = path.stat()
+    return _read_name_once(path, overrides, status.st_ctime_ns, status.st_size)
 
 
 @lru_cache(maxsize=10 * _MOST_CONFIGS)

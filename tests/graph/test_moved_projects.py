@@ -478,9 +478,14 @@ def test_a_benchmark_is_left_if_its_run_is_elsewhere(
     assert rows.read_text() == text
 
 
-def test_a_release_is_not_published_if_a_list_of_its_config_has_grown(project: Path) -> None:
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_release_is_not_published_if_a_list_of_its_config_has_grown(
+    project: Path, *, deleted: bool
+) -> None:
     release = make_release(run_of(project).root, version="1")
     refuse_listed_samples(release)
+    if deleted:
+        shutil.rmtree(run_of(project).root)
     with (project / "names.txt").open("a") as names:
         names.write("Ada Roe\n")
     with pytest.raises(ReleaseError, match="names or news on the takedown list"):
