@@ -187,7 +187,8 @@ def _list_private_folders(run: Path, manifest: Manifest) -> list[str]:
     """Return the folders of a run, its config and its user, as pages might name them."""
     known = (run.resolve(), run.parent, Path(manifest.workspace), Path.home(), Path.cwd())
     source = manifest.source
-    named = {str(each) for each in (*known, source.recorded.parent, source.file.parent)}
+    projects = (source.project, *(source.moved or ()), source.recorded.parent, source.file.parent)
+    named = {str(each) for each in (*known, *projects)}
     return sorted((each for each in named if len(each) > 1), key=len, reverse=True)
 
 

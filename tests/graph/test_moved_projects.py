@@ -31,6 +31,7 @@ from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, Workspace
+from coreeval.viewer.bundle import plan_bundle
 from tests.cli.kit import DEMO
 from tests.releases.kit import make_run
 from tests.tools.stores.test_call_batches import question
@@ -171,6 +172,8 @@ def test_a_run_with_a_config_in_memory_moves_with_its_project(
         assert str(project) in remark and folder.name in remark
         with lock_opened_run(files, manifest, setup):
             write_manifest(files.manifest, manifest)  # as a resume does
+        hidden = plan_bundle(files.root).folders
+        assert {str(project), str(folder)} <= {*hidden}
     release = make_release(run_of(folder).root, version="1")
     assert release.manifest.takedown.entries == 2
     assert "third" not in (release.path / "release.json").read_text()
