@@ -515,6 +515,7 @@ def test_a_takedown_searches_the_batches_of_the_present_folder(
     assert batch is not None
     asked = folder / f"{batch.id}.jsonl"
     asked.write_text('{"text": "about Taco Bell"}\n')
+    change(old, dataset={"path": "."})  # files of batches are of no benchmark
     new = place(old.parent, how) / "p"
     found = [each.path for each in take_down(new) if each.path.name == asked.name]
     assert found == [(new / files).resolve() / asked.name]

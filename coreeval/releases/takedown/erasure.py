@@ -4,7 +4,7 @@ The places are the stores, runs, releases and files below some folders.
 """
 
 import stat
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -41,6 +41,7 @@ from coreeval.releases.takedown.project_configs import (
     report_unknown,
 )
 from coreeval.releases.takedown.runs import erase_from_run, list_results, list_searched
+from coreeval.releases.takedown.scores import erase_scores, list_scores
 from coreeval.runs.copying import mark_takedown, unmark_takedown
 from coreeval.runs.open import lock_runs
 from coreeval.tools.files import is_plain_file, iter_tree
@@ -57,7 +58,6 @@ _CALL_MARKER = marker_of(Path(_CALL_DATABASE)).name
 _RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
 _RELEASE = {MANIFEST, DIGEST}
 """The files that a release always has."""
-SCORES = "files of text scores about any person"
 _RUN_FILES = ("config.yaml", "task.yaml", "series.json", "manifest.json", "run.lock")
 """Files that define a run; names in them are only reported, because a change would break the
 run."""
@@ -77,6 +77,8 @@ class Places:
     files: list[Path] = field(default_factory=list)
     fixed: list[Path] = field(default_factory=list)
     """The files in which names are only reported."""
+    batches: set[Path] = field(default_factory=set)
+    """The files of batches, wherever they are."""
     away: list[Path] = field(default_factory=list)
     """Folders of batches that are missing or cannot be read."""
     refused: dict[Path, Exception] = field(default_factory=dict)
@@ -98,17 +100,6 @@ class Places:
         """Return the runs and releases."""
         return {each.root for each in self.runs} | {*self.releases}
 
-    def is_from(self, path: Path, benchmark: Path) -> bool:
-        """Return whether a file belongs to a benchmark that a run's config names.
-
-        Files in the workspace, or given by the user, never do.
-        """
-        if path.is_relative_to(self.workspace) or not path.is_relative_to(benchmark):
-            return False
-        return not any(
-            path.is_relative_to(given) and given.is_relative_to(benchmark) for given in self.given
-        )
-
 
 def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Places:
     """Find the places below a workspace and further folders or files, except takedown lists.
@@ -129,7 +120,7 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     seen = set[Path]()
     if workspace.scores.is_dir() and not workspace.scores.is_symlink():
         found.scores.append(workspace.scores.resolve())
-        seen.update(_list_scores(workspace.scores.resolve()))
+        seen.update(list_scores(workspace.scores.resolve()))
     for path in given:
         if not path.exists():
             raise UsageError(
@@ -148,6 +139,7 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
             continue
         found.files += [path for path in each.files if path not in seen]
         found.away += each.missing
+        found.batches.update(each.files)
         seen.update(each.files)
     lists = {workspace.takedown.resolve(), listed.resolve()}
     found.files = [path for path in found.files if path not in lists]
@@ -288,6 +280,10 @@ _UNFINISHED_NOTE = (
     "made of this run"
 )
 _LATE_NOTE = "it was not checked: run this command again once the other command has ended"
+_PROJECT_NOTE = (
+    "your project is in the same folder as its benchmark or articles, so the file is left "
+    "unchanged: to erase the name from it, name it, or a folder below this one, as an argument"
+)
 _ARTICLES_NOTE = (
     "it is your file and is left unchanged: texts that name someone on the list are not used"
 )
@@ -381,10 +377,10 @@ class _Search:
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         yield from map(report_missing, self.places.away)
         yield from report_unknown(self._named)
-        benchmarks = list_existing(self._named.benchmarks)
-        articles = list_existing(self._named.articles)
-        taken = self._taken((*benchmarks, *articles), dry=dry)
-        for path, found in (*taken, *self._unchanged_files(benchmarks, articles)):
+        benchmarks, articles = self._named.benchmarks, self._named.articles
+        inputs = dict.fromkeys(list_existing(benchmarks), ("benchmark", _BENCHMARK_NOTE))
+        inputs |= dict.fromkeys(list_existing(articles - benchmarks), ("articles", _ARTICLES_NOTE))
+        for path, found in (*self._taken(inputs, dry=dry), *self._unchanged_files(inputs)):
             self.tell(str(path))
             try:
                 yield from found
@@ -405,14 +401,14 @@ class _Search:
             kind = "name of a folder" if path.is_dir() else "name of a file"
             yield TextMatches(kind=kind, path=path, count=1, action="reported", to_do=_NAME_NOTE)
 
-    def _taken(self, inputs: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
+    def _taken(self, inputs: Iterable[Path], *, dry: bool) -> Iterator[_Work]:
         """Yield the places to erase the names from, with the work on each; `inputs` are left."""
         places, finder = self.places, self.finder
         runs = {files.root: files for files in places.runs}
         named = (path for path in list_existing(self._named.news) if has_catalog(path))
         stores = dict.fromkeys((*places.news, *named))
-        files = [path for path in places.files
-                 if not any(places.is_from(path, each) for each in inputs)]  # fmt: skip
+        belongs = [*map(self._is_of, inputs)]
+        files = [path for path in places.files if not any(each(path) for each in belongs)]
         yield from ((path, erase_calls(path, finder, dry=dry)) for path in places.calls)
         yield from ((path, erase_from_run(run, finder, dry=dry)) for path, run in runs.items())
         yield from ((path, erase_cache_entries(path, finder, dry=dry)) for path in places.caches)
@@ -420,18 +416,19 @@ class _Search:
         yield from ((path, erase_in_document(path, finder, dry=dry)) for path in files)
         yield from ((path, erase_scores(path, dry=dry)) for path in places.scores)
 
-    def _unchanged_files(
-        self, benchmarks: Sequence[Path], articles: Sequence[Path]
-    ) -> Iterator[_Work]:
+    def _unchanged_files(self, inputs: Mapping[Path, tuple[str, str]]) -> Iterator[_Work]:
         """Yield the places that are only reported, with the search of each."""
         for path in self.places.fixed:
             yield path, self._report("settings of a run", path, _FILE_NOTE)
         for path in self.places.releases:
             yield path, self._report("release", path, _RELEASE_NOTE)
-        for path in benchmarks:
-            yield path, self._report("benchmark", path, _BENCHMARK_NOTE, self._is_of(path))
-        for path in articles:
-            yield path, self._report("articles", path, _ARTICLES_NOTE, self._is_of(path))
+        for path, (kind, note) in inputs.items():
+            belongs = self._is_of(path)
+            if path not in self.places.given:
+                yield path, self._report(kind, path, note, belongs)
+                continue
+            for file in filter(belongs, self.places.files):
+                yield file, self._report("file of a project", file, _PROJECT_NOTE)
         for path in list_existing(self._named.news):
             if not has_catalog(path):
                 yield path, self._report("files of news", path, _NEWS_NOTE, self._is_elsewhere)
@@ -440,8 +437,18 @@ class _Search:
         """Return whether a file is neither in the workspace nor given, so not searched yet."""
         return not any(map(path.is_relative_to, (self.places.workspace, *self.places.given)))
 
-    def _is_of(self, benchmark: Path) -> Callable[[Path], bool]:
-        return lambda path: self.places.is_from(path, benchmark)
+    def _is_of(self, source: Path) -> Callable[[Path], bool]:
+        """Return whether files belong to a benchmark, or articles, that a config names.
+
+        Files in the workspace, of runs and batches, or named by the user never do. A folder that is
+        both the project and the source itself does not count as named by the user.
+        """
+        places = self.places
+        around = {*self._named.around, places.project.resolve()} & {source}
+        runs = {each.root for each in places.runs} - {source}
+        inside = (each for each in ({*places.given} - around) | runs if each.is_relative_to(source))
+        own = {places.workspace, *places.batches, *inside}
+        return lambda path: path.is_relative_to(source) and own.isdisjoint((path, *path.parents))
 
     def _report(
         self, kind: str, path: Path, to_do: str, belongs: Callable[[Path], bool] = lambda _: True
@@ -466,24 +473,6 @@ class _Search:
         folders = (places.project, *places.given)
         inside = (path for path in places.files if path.suffix in (".yaml", ".yml"))
         return find_named_files(places.runs, (*chain(*map(list_beside, folders)), *inside))
-
-
-def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
-    """Delete all scores of texts that belong to no run.
-
-    They contain the texts as token numbers, in which names cannot be searched.
-    """
-    files = _list_scores(folder)
-    if files and not dry:
-        for path in files:
-            path.unlink(missing_ok=True)
-    if files:
-        yield TextMatches(kind=SCORES, path=folder, count=len(files), action="deleted")
-
-
-def _list_scores(folder: Path) -> list[Path]:
-    every = sorted(folder.glob("*.jsonl"))
-    return [path for path in every if path.is_file() and not path.is_symlink()]
 
 
 def _iter_files(path: Path) -> Iterator[Path | OSError]:

@@ -40,6 +40,8 @@ class NamedFiles:
     articles: set[Path] = field(default_factory=set)
     news: set[Path] = field(default_factory=set)
     """The places of news that runs name: stores, or files from which stores are made."""
+    around: set[Path] = field(default_factory=set)
+    """The benchmarks and articles that are folders with the project's config that names them."""
     unread: dict[Path, ConfigError] = field(default_factory=dict)
     """Configs that are missing or damaged, so that files that they name may not be known."""
 
@@ -50,10 +52,11 @@ def find_named_files(runs: Iterable[RunFiles], files: Iterable[Path]) -> NamedFi
     A benchmark is the user's own, even if no run was made from a config yet, or its run is
     elsewhere.
     """
-    found = NamedFiles()
+    found, seen = NamedFiles(), set[Path]()
     for each in runs:
         _add_from_run(found, each)
-    for file in dict.fromkeys(files):
+        seen.add(each.config)
+    for file in dict.fromkeys(each for each in files if each not in seen):
         text = _read_plain_file(file)
         if "dataset" not in text:
             continue
@@ -124,7 +127,10 @@ def _add_from_config(
         "news": _list_texts(news.get("path")) if is_of_run else [],
     }
     for kind, paths in named.items():
-        getattr(found, kind).update(_resolve(file.parent, path, at) for path in paths)
+        places = {_resolve(file.parent, path, at) for path in paths}
+        getattr(found, kind).update(places)
+        if not is_of_run:
+            found.around.update(each for each in places if file.resolve().is_relative_to(each))
     if is_of_run and ("path" not in dataset or "path" not in news):
         raise ConfigError("keys of the benchmark and the news are missing", where=str(file))
 

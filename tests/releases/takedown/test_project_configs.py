@@ -94,10 +94,51 @@ def test_a_project_config_that_is_not_yaml_is_reported(files: RunFiles) -> None:
     assert [each.path for each in found if each.kind == UNREADABLE_FILE] == [config]
 
 
-def take_down(files: RunFiles) -> list[TextMatches]:
+@pytest.mark.parametrize("place", ["weekly.yaml", "configs/weekly.yaml", ""])
+def test_a_benchmark_in_the_folder_of_its_project_is_left_unless_it_is_named(
+    files: RunFiles, place: str
+) -> None:
+    project, config = files.root.parent, files.root.parent / "weekly.yaml"
+    for each in (config, files.config):
+        said = yaml.safe_load(each.read_text())
+        said["dataset"]["path"] = str(project)
+        each.write_text(yaml.safe_dump(said))
+    (project / "configs").mkdir()
+    config.replace(project / place) if place else config.unlink()  # as if given in memory
+    sheet, answers = project / "sheets" / "ada.csv", files.root / "numleak" / "a.jsonl"
+    for path, text in ((sheet, ROWS), (answers, '{"text": "Taco Bell"}\n')):
+        path.parent.mkdir()
+        path.write_text(text)
+    left = {each.path: each.to_do for each in take_down(files) if each.kind == "file of a project"}
+    assert {*left} == {project / "rows.csv", sheet}
+    assert all("name it" in to_do for to_do in left.values())
+    assert (project / "rows.csv").read_text() == sheet.read_text() == ROWS
+    assert "Taco Bell" not in answers.read_text(), "it is the run's own"
+    take_down(files, project, sheet.parent)
+    assert (project / "rows.csv").read_text() == ROWS != sheet.read_text()
+    take_down(files, project / "rows.csv")
+    assert (project / "rows.csv").read_text() == "text,label\n(taken down),joy\n"
+
+
+def test_a_benchmark_s_own_folder_is_searched_if_it_is_named(files: RunFiles) -> None:
+    config, rows = files.root.parent / "weekly.yaml", files.root.parent / "rows"
+    for each in (config, files.config):
+        said = yaml.safe_load(each.read_text())
+        said["dataset"]["path"] = str(rows)
+        each.write_text(yaml.safe_dump(said))
+    rows.mkdir()
+    (rows / "test.csv").write_text(ROWS)
+    take_down(files)
+    assert (rows / "test.csv").read_text() == ROWS
+    take_down(files, rows)
+    assert (rows / "test.csv").read_text() != ROWS
+
+
+def take_down(files: RunFiles, *given: Path) -> list[TextMatches]:
     project = files.root.parent
     workspace, finder = Workspace(project / ".coreeval"), NameFinder(["Taco Bell"])
-    return Erasure(workspace, [project], finder, workspace.takedown, lambda _: None).erase_all()
+    erasure = Erasure(workspace, given or [project], finder, workspace.takedown, lambda _: None)
+    return erasure.erase_all()
 
 
 def check_files(files: RunFiles, found: list[TextMatches]) -> None:

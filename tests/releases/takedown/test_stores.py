@@ -31,9 +31,10 @@ from coreeval.releases.exports.export import export
 from coreeval.releases.takedown import batch_folders, erasure, news_store
 from coreeval.releases.takedown.calls import TextMatches, erase_cache_entries, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
-from coreeval.releases.takedown.erasure import Erasure, erase_scores, find_places
+from coreeval.releases.takedown.erasure import Erasure, find_places
 from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
 from coreeval.releases.takedown.news_store import erase_news
+from coreeval.releases.takedown.scores import erase_scores
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.local import open_local
