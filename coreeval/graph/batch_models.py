@@ -13,7 +13,7 @@ from coreeval.models.batch_dispatch import Batching
 from coreeval.models.batches import BatchEndpoint
 from coreeval.models.failures import CallFailure, to_final_error
 from coreeval.models.model import Model
-from coreeval.runs.own_config import locate_recorded
+from coreeval.runs.own_config import locate_batches
 from coreeval.tools.catalogs import find_price, load_run_prices
 from coreeval.tools.stores.batch_records import Batch, QueueLength
 from coreeval.tools.trust import load_trusted_endpoints
@@ -71,7 +71,7 @@ class BatchModels:
         self._known: list[tuple[Model, PriceConfig | None]] | None = None
         self._silent = dict[str, CoreEvalError]()
         """The endpoints that did not respond in the current poll."""
-        self._locate = locate_recorded(run.manifest.source)
+        self._locate = locate_batches(run.manifest)
 
     def begin_look(self) -> None:
         """Start a new poll: ask all endpoints, including those that did not respond before."""
@@ -113,9 +113,7 @@ class BatchModels:
         """Return the present folder of a batch, or the one for a queue; "" if batches are sent."""
         if isinstance(about, QueueLength):
             return self._batching.config.files or ""
-        if Path(about.folder).is_absolute():  # it is outside the project
-            return self._locate(about.folder)
-        return self._run.workspace.find_path(about.folder)
+        return self._locate(about.folder)
 
     async def ask(self, known: BatchModel, question: Callable[[], Awaitable[T]]) -> T:
         """Ask an endpoint about a batch, with retries; only once per poll if it does not respond.

@@ -112,12 +112,12 @@ class ConfigSource(Value):
         """
         if not self.path:
             return self._find_project(recorded, workspace)
-        stays = self.exists and _is_same(workspace, recorded)
+        stays = self.exists and is_same(workspace, recorded)
         if stays and self._describes(self.file, name):
             return self._use(self.found)
         projects = _list_projects(workspace, self.recorded.parent)
         found = next(filter(None, (self._find_file(name, folder) for folder in projects)), None)
-        if found and _is_same(found, self.recorded):
+        if found and is_same(found, self.recorded):
             return self._use("")
         if found is None and stays:
             return self._use(self.found).model_copy(update={"is_of_other": True})
@@ -135,7 +135,7 @@ class ConfigSource(Value):
         projects = _list_projects(workspace, start) if known else []
         if not self.sha256 or not projects:  # a cassette has no config
             return self
-        moved = None if _is_same(start, projects[0]) else (str(start), str(projects[0]))
+        moved = None if is_same(start, projects[0]) else (str(start), str(projects[0]))
         return self.model_copy(update={"project": str(start), "moved": moved})
 
     def _find_file(self, name: str, folder: Path) -> Path | None:
@@ -236,11 +236,11 @@ def _list_projects(workspace: Path, start: Path) -> list[Path]:
     """
     own, place = workspace_for(Path.cwd()).root, Path(os.path.realpath(workspace))
     known = (start / WORKSPACE_NAME, own, place)
-    named = (each for each in known if each.name == WORKSPACE_NAME and _is_same(each, place))
+    named = (each for each in known if each.name == WORKSPACE_NAME and is_same(each, place))
     return list(dict.fromkeys(each.absolute().parent for each in named))
 
 
-def _is_same(path: Path, other: Path) -> bool:
+def is_same(path: Path, other: Path) -> bool:
     """Return whether two paths lead to the same place; neither need exist."""
     return os.path.realpath(path) == os.path.realpath(other)
 

@@ -19,12 +19,12 @@ from coreeval.config import ROLES, ModelsConfig, TargetConfig
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunStateError
 from coreeval.evaluation.benchmarks.subset import Subset
-from coreeval.runs.config_source import ConfigSource, LocalPath
+from coreeval.runs.config_source import ConfigSource, LocalPath, is_same
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.plugin_origin import PluginOrigin
-from coreeval.tools.workspace import HOME_VARIABLE, find_workspace, name_payer
+from coreeval.tools.workspace import HOME_VARIABLE, WORKSPACE_NAME, find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -258,7 +258,18 @@ def read_manifest(path: Path) -> Manifest:
     run = path.resolve().parent
     workspace = find_workspace(Path(found.workspace), run, found.payer)
     source = found.source.find(found.name, recorded=Path(found.workspace), workspace=workspace)
-    return found.model_copy(update={"workspace": str(workspace), "source": source})
+    place = _keep_link(Path(found.workspace), source.folder, workspace)
+    return found.model_copy(update={"workspace": str(place), "source": source})
+
+
+def _keep_link(recorded: Path, project: Path | None, workspace: Path) -> Path:
+    """Return a run's workspace as its project names it, which may be a link to another disk.
+
+    Paths in the workspace are relative to the folder with the link.
+    """
+    named = (recorded, *([project / WORKSPACE_NAME] if project else []))
+    links = (each for each in named if each != workspace and is_same(each, workspace))
+    return next(links, workspace)
 
 
 def require_workspace(manifest: Manifest) -> None:

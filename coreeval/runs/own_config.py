@@ -12,7 +12,7 @@ from coreeval.errors import CoreEvalError
 from coreeval.runs.config_source import ConfigSource
 from coreeval.runs.manifest import Manifest
 from coreeval.tools.terminal import brief
-from coreeval.tools.workspace import RunFiles
+from coreeval.tools.workspace import RunFiles, Workspace
 
 
 def load_own_config(files: RunFiles, manifest: Manifest, overrides: Iterable[str] = ()) -> Config:
@@ -69,6 +69,12 @@ def load_same_benchmark(source: ConfigSource, frozen: Config) -> Config | None:
 def locate_recorded(source: ConfigSource) -> Callable[[str], str]:
     """Return a function that returns the present path of a file in a run's own config."""
     return partial(source.locate, named=cache(lambda: _list_named(source)))
+
+
+def locate_batches(manifest: Manifest) -> Callable[[str], str]:
+    """Return a function that returns the present path of a recorded folder of a run's batches."""
+    outside, workspace = locate_recorded(manifest.source), Workspace(Path(manifest.workspace))
+    return lambda told: outside(told) if Path(told).is_absolute() else workspace.find_path(told)
 
 
 def _list_named(source: ConfigSource) -> set[str]:

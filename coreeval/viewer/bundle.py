@@ -185,8 +185,8 @@ def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
 
 def _list_private_folders(run: Path, manifest: Manifest) -> list[str]:
     """Return the folders of a run, its config and its user, as pages might name them."""
-    known = (run.resolve(), run.parent, Path(manifest.workspace), Path.home(), Path.cwd())
-    source = manifest.source
+    workspace, source = Path(manifest.workspace), manifest.source
+    known = (run.resolve(), run.parent, workspace, workspace.resolve(), Path.home(), Path.cwd())
     projects = (source.project, *(source.moved or ()), source.recorded.parent, source.file.parent)
     named = {str(each) for each in (*known, *projects)}
     return sorted((each for each in named if len(each) > 1), key=len, reverse=True)

@@ -520,6 +520,37 @@ def test_the_batches_of_a_moved_project_are_those_of_its_present_folder(
     assert sent.exists() == (how == "copied")
 
 
+@pytest.mark.parametrize("renamed", [False, True])
+@pytest.mark.parametrize("target", ["disk", ".coreeval"])
+def test_the_batches_of_a_linked_workspace_are_those_of_the_project_with_the_link(
+    make_lab: MakeLab,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    undisturbed: Undisturbed,
+    target: str,
+    *,
+    renamed: bool,
+) -> None:
+    (tmp_path / target).mkdir(parents=True)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / ".coreeval").symlink_to(tmp_path / target)
+    lab = make_lab(tmp_path / "old")
+    lab.write(run={"concurrency": 4, "batch": {"files": "batches", "live_below": 0}})
+    begin(lab)
+    inside = Path(".coreeval", "runs", "emotion", "20261120T030000Z")
+    (lab.folder / inside).parent.mkdir(parents=True)
+    lab.files.root.rename(lab.folder / inside)
+    lab.files.root.symlink_to(inside)
+    if renamed:
+        lab = replace(lab, folder=lab.folder.rename(tmp_path / "new"))
+        monkeypatch.chdir(lab.folder)
+    for _ in range(2):
+        assert go_on(lab).manifest.status == "waiting"
+    go_on(lab, live=True)
+    assert_as_live(lab, undisturbed)
+    assert [*(lab.folder / "batches").iterdir()] == []
+
+
 def test_a_copy_without_its_batches_leaves_those_of_the_first_project(
     make_lab: MakeLab, tmp_path: Path
 ) -> None:

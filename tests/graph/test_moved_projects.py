@@ -495,7 +495,7 @@ def test_a_release_is_not_published_if_a_list_of_its_config_has_grown(
         refuse_listed_samples(release)
 
 
-@pytest.mark.parametrize("how", ["copied", "renamed"])
+@pytest.mark.parametrize("how", ["copied", "renamed", "linked"])
 @pytest.mark.parametrize("files", ["batches", "../batches"])
 def test_a_takedown_searches_the_batches_of_the_present_folder(
     tmp_path: Path, how: str, files: str
@@ -516,11 +516,15 @@ def test_a_takedown_searches_the_batches_of_the_present_folder(
     asked = folder / f"{batch.id}.jsonl"
     asked.write_text('{"text": "about Taco Bell"}\n')
     change(old, dataset={"path": "."})  # files of batches are of no benchmark
-    new = place(old.parent, how) / "p"
-    found = [each.path for each in take_down(new) if each.path.name == asked.name]
+    if how == "linked":  # and `COREEVAL_HOME` names the other disk
+        link_workspace(old, tmp_path / "disk" / ".coreeval")
+        new, searched = old, tmp_path / "disk"
+    else:
+        new = searched = place(old.parent, how) / "p"
+    found = [each.path for each in take_down(searched) if each.path.name == asked.name]
     assert found == [(new / files).resolve() / asked.name]
-    assert asked.exists() == (how == "copied")
-    assert how == "renamed" or "Taco Bell" in asked.read_text()
+    assert asked.exists() == (how != "renamed")
+    assert how == "renamed" or ("Taco Bell" in asked.read_text()) == (how == "copied")
 
 
 def take_down(folder: Path, *given: Path) -> list[TextMatches]:

@@ -12,7 +12,7 @@ from coreeval.models.batches import name_batch_files
 from coreeval.releases.takedown.calls import UNREADABLE_FILE, TextMatches, open_database
 from coreeval.runs.config_source import check_path
 from coreeval.runs.manifest import read_manifest
-from coreeval.runs.own_config import locate_recorded
+from coreeval.runs.own_config import locate_batches
 from coreeval.tools.files import is_plain_file
 from coreeval.tools.stores.call_tables import CALL_SCHEMA
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -51,7 +51,7 @@ def find_batch_files(workspace: Workspace, locators: Locators) -> BatchFiles:
     root = workspace.root.resolve()
     files, missing = dict[Path, None](), dict[Path, None]()
     for batch_id, payer, told, has_files in _read_batches(workspace.calls):
-        known = locators.get((root, payer), ()) if Path(told).is_absolute() else ()
+        known = locators.get((root, payer), ())
         with suppress(ValueError):  # a folder or an id that no batch has
             names = name_batch_files(batch_id)
             places = {locate(told) for locate in known} or {workspace.find_path(told)}
@@ -65,7 +65,7 @@ def find_batch_files(workspace: Workspace, locators: Locators) -> BatchFiles:
 
 
 def list_locators(runs: Iterable[RunFiles]) -> Locators:
-    """Return the functions that tell where a moved project has the folders beside it.
+    """Return the functions that find the batches of runs in moved projects and linked workspaces.
 
     A run may come from a stranger, so one that claims the payer of another hides no file.
     """
@@ -74,7 +74,7 @@ def list_locators(runs: Iterable[RunFiles]) -> Locators:
         with suppress(RunStateError):  # the search of the run reports this
             manifest = read_manifest(files.manifest)
             place = Path(manifest.workspace).resolve(), manifest.payer
-            found[place].append(locate_recorded(manifest.source))
+            found[place].append(locate_batches(manifest))
     return found
 
 
