@@ -36,9 +36,10 @@ from coreeval.evaluation.annotation.sheets import (
 )
 from coreeval.releases.exports.material import ExportSample, Material, open_material
 from coreeval.releases.folders import create_export_folder
-from coreeval.releases.release import hash_texts
+from coreeval.releases.release import hash_texts, read_release
 from coreeval.releases.review import load_review
 from coreeval.releases.sample_tables import load_originals
+from coreeval.releases.withheld import refuse_listed_samples
 from coreeval.runs.copying import refuse_takedown
 from coreeval.schema import Task
 
@@ -224,6 +225,8 @@ def export_sheets(
     """
     with create_export_folder(out) as draft, refuse_takedown(place):
         material = open_material(place)
+        if material.kind == "release":
+            refuse_listed_samples(read_release(place))
         pool = load_pool(material, originals)
         study, items = draw_study(pool, blocks=samples, seed=seed)
         if not items:

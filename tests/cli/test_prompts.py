@@ -10,7 +10,8 @@ import yaml
 
 from coreeval import tasks
 from coreeval.cli import main
-from coreeval.config import ROLES, load_config
+from coreeval.config import ROLES, ModelConfig, load_config
+from coreeval.graph.prompt_lab.trial import parse_model
 from coreeval.prompts import load_prompts
 from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import CONFIG, Shell
@@ -284,6 +285,12 @@ def test_what_a_trial_paid_is_kept_in_its_own_name(shell: Shell, served: Path) -
         assert {record.paid_by for record in store.records()} == {"prompts try"}
     finally:
         store.close()
+
+
+def test_another_model_does_not_have_the_price_of_the_usual_one() -> None:
+    usual = ModelConfig.model_validate({"model": "openai:a", "price": {"input": 1, "output": 2}})
+    assert parse_model("openai:a", usual).price == usual.price
+    assert parse_model("openai:b", usual).price is None
 
 
 def test_all_trials_in_a_workspace_share_the_budget(shell: Shell, server: LLMServer) -> None:

@@ -143,6 +143,16 @@ def test_a_release_that_may_not_pass_originals_on_asks_for_them(
     assert made.key.made_of.kind == "release" and made.arms["original"] == 2
 
 
+def test_a_release_with_names_that_were_listed_since_has_no_sheets(
+    rated: Made, tmp_path: Path
+) -> None:
+    made = rated.release()
+    (rated.folder / ".coreeval" / "takedown.txt").write_text("Ada Roe\n")
+    with pytest.raises(ReleaseError, match="names or news on the takedown list"):
+        export_sheets(made.path, tmp_path / "listed")
+    assert not (tmp_path / "listed").exists()
+
+
 def test_what_a_person_rejected_is_not_rated(rated: Made, tmp_path: Path) -> None:
     no = [Choice(sample=sample_id(number), verdict="rejected") for number in (0, 2)]
     record_choices(rated.files.root, no, by="Ada")

@@ -271,7 +271,8 @@ def parse_model(text: str, usual: ModelConfig) -> ModelConfig:
             where=f"--model {hide_credentials(text)}",
             hint='for example \'{model: "openai:qwen3", base_url: "http://127.0.0.1:8000/v1"}\'',
         ) from None
-    return usual.model_copy(update={"model": text})
+    price = usual.price if text == usual.model else None  # that of another model is not known here
+    return usual.model_copy(update={"model": text, "price": price})
 
 
 def check_judges(lab: PromptLab, role: RoleName) -> None:
