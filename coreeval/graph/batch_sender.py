@@ -15,6 +15,7 @@ from coreeval.graph.run_context import RunContext
 from coreeval.models.batch_dispatch import Batching
 from coreeval.models.batches import BatchEndpoint, BatchRequest, BatchState, QueueFull
 from coreeval.models.failures import CallFailure
+from coreeval.runs.own_config import record_batches
 from coreeval.tools.catalogs import find_batch_price
 from coreeval.tools.endpoints import is_at_provider
 from coreeval.tools.formatting import format_quantity
@@ -190,7 +191,7 @@ class BatchSender:
                 keys[:number],
                 made_at=self._run.now(),
                 budget_usd=budget,
-                folder=self._run.workspace.record_path(known.folder),
+                folder=record_batches(self._run.manifest, known.folder),
             )
             if batch:
                 return batch

@@ -28,7 +28,7 @@ from coreeval.releases.release_manifest import Licence, ParentRelease, SampleRow
 from coreeval.releases.verify import verify
 from coreeval.runs.arms import OnReject
 from coreeval.runs.manifest import FollowedRelease, Manifest, read_original_manifest
-from coreeval.runs.own_config import load_own_config, load_same_benchmark, name_takedown_lists
+from coreeval.runs.own_config import load_own_config, load_same_name, name_takedown_lists
 from coreeval.runs.own_task import load_run_task
 from coreeval.schema import Task, Value
 from coreeval.tools.catalogs import load_built_in_table
@@ -164,7 +164,8 @@ def find_licence(dataset: DatasetConfig) -> Licence:
 def load_published_config(files: RunFiles, run: Manifest) -> Config:
     """Return a run's own config, without a permission to redistribute that was withdrawn since.
 
-    The current config file withdraws it at once, but grants one only through `coreeval resume`.
+    The current config file withdraws it at once, even if its data have moved, but grants one only
+    through `coreeval resume`.
 
     Raises:
         ConfigError: a config cannot be read.
@@ -172,10 +173,11 @@ def load_published_config(files: RunFiles, run: Manifest) -> Config:
     config = load_own_config(files, run)
     if not find_licence(config.dataset).redistribute:
         return config
-    now = load_same_benchmark(run.source, config)
+    now = load_same_name(run.source, config)
     if now is None or find_licence(now.dataset).redistribute:
         return config
-    return config.model_copy(update={"dataset": now.dataset})
+    dataset = config.dataset.model_copy(update={"licence": now.dataset.licence})
+    return config.model_copy(update={"dataset": dataset})
 
 
 @dataclass(frozen=True)

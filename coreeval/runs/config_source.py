@@ -183,13 +183,15 @@ class ConfigSource(Value):
     def record(self, path: str) -> str:
         """Return the path from the start of the run for a present one, to be stored with the run.
 
-        A path outside the present folder stays as it is.
+        A path outside the present folder that would not be found again stays as it is.
         """
         if not self.moved or not Path(path).is_absolute():
             return path
         old, new = map(Path, self.moved)
-        inside = _find_folder(path, old, new) == new
-        return str(old / Path(path).relative_to(new)) if inside else path
+        if _find_folder(path, old, new) == new:
+            return str(old / Path(path).relative_to(new))
+        back = _move_path(path, new, old)
+        return back if self.locate(back) == path else path
 
 
 def find_configs(folder: Path, name: str, overrides: tuple[str, ...] = ()) -> list[Path]:

@@ -47,10 +47,8 @@ def load_config_file(source: ConfigSource, frozen: Config) -> Config:
     return relocate_config(now, source.locate, use_names_of(frozen.models, source))
 
 
-def load_same_benchmark(source: ConfigSource, frozen: Config) -> Config | None:
-    """Return the current config file of a run, perhaps with a new licence.
-
-    None if it is missing or of another benchmark.
+def load_same_name(source: ConfigSource, frozen: Config) -> Config | None:
+    """Return the current config file of a run; None if it is missing or has another name.
 
     Args:
         source: The config file.
@@ -61,7 +59,24 @@ def load_same_benchmark(source: ConfigSource, frozen: Config) -> Config | None:
     """
     if not source.exists or read_config_name(source.file, source.overrides) != frozen.name:
         return None
-    now = load_config_file(source, frozen)
+    return load_config_file(source, frozen)
+
+
+def load_same_benchmark(source: ConfigSource, frozen: Config) -> Config | None:
+    """Return the current config file of a run, perhaps with a new licence.
+
+    None if it is missing or of another benchmark, or if it has other keys of `dataset`.
+
+    Args:
+        source: The config file.
+        frozen: The run's own config.
+
+    Raises:
+        ConfigError: the config cannot be read.
+    """
+    now = load_same_name(source, frozen)
+    if now is None:
+        return None
     dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
     return now if dataset == frozen.dataset else None
 
@@ -75,6 +90,12 @@ def locate_batches(manifest: Manifest) -> Callable[[str], str]:
     """Return a function that returns the present path of a recorded folder of a run's batches."""
     outside, workspace = locate_recorded(manifest.source), Workspace(Path(manifest.workspace))
     return lambda told: outside(told) if Path(told).is_absolute() else workspace.find_path(told)
+
+
+def record_batches(manifest: Manifest, folder: str) -> str:
+    """Return the folder of a run's batches to be recorded, for `locate_batches`; "" if none."""
+    recorded = Workspace(Path(manifest.workspace)).record_path(folder)
+    return manifest.source.record(recorded) if Path(recorded).is_absolute() else recorded
 
 
 def _list_named(source: ConfigSource) -> set[str]:

@@ -241,6 +241,9 @@ def test_a_licence_that_is_withdrawn_after_the_run_is_obeyed_at_once(
     source = made.folder / "weekly.yaml"
     config = yaml.safe_load(source.read_text())
     config["dataset"]["licence"] = now
+    moved = config | {"dataset": config["dataset"] | {"path": "elsewhere"}}
+    source.write_text(yaml.safe_dump(moved))
+    assert not made.release("0").manifest.licence.redistribute
     source.write_text(yaml.safe_dump(config))
     release = made.release("1")
     assert not release.manifest.licence.redistribute
