@@ -29,6 +29,8 @@ _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
 _DECORATION: Final = re.compile(r"(?:(?!-\d)[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
 """Characters that may surround a bare label: quotes, Markdown, brackets, full stops, emoji. A minus
 before a number is not one of them."""
+_MINUS: Final = re.compile(r"(?<!\w)[\u2212\u2013](?=\d)")
+"""A typographic minus, or a dash in its place, before a number."""
 _EMPHASIS: Final = re.compile(
     r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=[^\s*_`])([^\n]{1,120}?)\1(?![\w*_`])"
 )
@@ -103,11 +105,12 @@ class LabelReader:
     templates request, and a sentence that states the label are valid answers although they are not
     JSON. An answer that names two labels, or denies one, is invalid. Signs that distinguish two
     labels, as in `C` and `C++`, are part of the label. A stop inside a label, as in `Windows 8.1`,
-    or a number ends no sentence.
+    or a number ends no sentence. A minus may be typographic.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._by_key = {_label_key(name): name for name in names}
+        self._has_minus = any(re.match(r"-\d", name) for name in names)
         self._alike = _find_alike(names)
         signs = sorted(set(re.findall(r"[^\w\s-]", "".join(self._alike))))
         apart = re.escape("".join(signs))
@@ -127,6 +130,8 @@ class LabelReader:
         The answer is JSON, a bare label or a sentence that states the label.
         """
         said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
+        if self._has_minus:
+            said = _MINUS.sub("-", said)
         if exact := self.find(said):
             return exact
         objects = [value for value, _, _ in iter_objects(said)]
