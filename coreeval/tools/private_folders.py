@@ -11,6 +11,10 @@ from coreeval.config.models import ON_THIS_MACHINE
 
 FOLDER_START: Final = r"(?:(?<=file://)|(?<![\w/.~-]))"
 """The place before a folder in a text: its name may occur in the path of a URL, too."""
+_ENDS: Final = range(1, 8)
+"""The numbers of last parts that may tell two paths apart."""
+_MOST_CHARACTERS: Final = 4095
+"""The most characters of a path on Linux; a run from a stranger may name any text."""
 
 
 def list_private_folders(settings: object, known: Iterable[str]) -> list[str]:
@@ -24,11 +28,13 @@ def list_private_folders(settings: object, known: Iterable[str]) -> list[str]:
     """
     folders = {each for each in known if len(each) > 1}
     paths = {*_iter_paths(settings)}
-    ends = Counter(path.parts[-count:] for path in paths for count in range(1, len(path.parts)))
+    ends = Counter(
+        path.parts[-count:] for path in paths for count in _ENDS if count < len(path.parts)
+    )
     outside = [path for path in paths if not any(map(path.is_relative_to, folders))]
     for path in outside:
-        above = (each for each in path.parents if ends[path.relative_to(each).parts] == 1)
-        folder = next(above, path.parent)
+        told_apart = (count for count in _ENDS if ends[path.parts[-count:]] == 1)
+        folder = PurePosixPath(*path.parts[: -next(told_apart, 1)])
         folders.add(str(folder if folder.name else path.parent))
     return sorted(folders - {"/"}, key=len, reverse=True)
 
@@ -37,7 +43,7 @@ def _iter_paths(value: object) -> Iterator[PurePosixPath]:
     if isinstance(value, str):
         provider, _, name = value.partition(":")
         path = name if provider in ON_THIS_MACHINE else value
-        if path.startswith("/"):
+        if path.startswith("/") and len(path) <= _MOST_CHARACTERS:
             yield PurePosixPath(path)
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
@@ -51,15 +57,14 @@ def hide_private_folders(text: str, folders: Iterable[str]) -> str:
     spelled = {
         said
         for folder in folders
-        for plain in (f"{folder}/",)
         for said in (
-            plain,
-            str(escape(plain)),
-            json.dumps(plain)[1:-1],
-            json.dumps(plain, ensure_ascii=False)[1:-1],
+            folder,
+            str(escape(folder)),
+            json.dumps(folder)[1:-1],
+            json.dumps(folder, ensure_ascii=False)[1:-1],
         )
     }
     if not spelled:
         return text
     longest_first = "|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))
-    return re.sub(f"{FOLDER_START}(?:{longest_first})", "\N{HORIZONTAL ELLIPSIS}/", text)
+    return re.sub(f"{FOLDER_START}(?:{longest_first})/", "\N{HORIZONTAL ELLIPSIS}/", text)
