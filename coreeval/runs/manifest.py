@@ -24,6 +24,7 @@ from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTi
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.plugin_origin import PluginOrigin
+from coreeval.tools.private_folders import FOLDER_START
 from coreeval.tools.workspace import HOME_VARIABLE, WORKSPACE_NAME, find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
@@ -342,8 +343,6 @@ def reopen_manifest(path: Path) -> None:
 
 ELSEWHERE = ".../"
 """The placeholder for a folder that is neither the config's nor the user's."""
-FOLDER_START = r"(?:(?<=file://)|(?<![\w/.~-]))"
-"""The place before a folder in a text: its name may occur in the path of a URL, too."""
 _WITHIN = re.compile(
     r"((?:(?<=replay:)|(?<=\bhf:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
 )

@@ -20,6 +20,7 @@ import httpx2
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from coreeval.config.load import read_mapping
 from coreeval.errors import CoreEvalError, UsageError
 from coreeval.releases.published_samples import (
     PublishedSample,
@@ -30,7 +31,7 @@ from coreeval.releases.release import Release, read_release
 from coreeval.releases.review.review import resolve_run
 from coreeval.runs.copying import refuse_takedown
 from coreeval.runs.history import SampleHistory, redact_row
-from coreeval.runs.manifest import FOLDER_START, Manifest
+from coreeval.runs.manifest import Manifest
 from coreeval.runs.open import open_run_reader
 from coreeval.tools.files import (
     delete_left_drafts,
@@ -40,9 +41,11 @@ from coreeval.tools.files import (
     write_json,
 )
 from coreeval.tools.outputs import refuse_releases_around
+from coreeval.tools.private_folders import hide_private_folders, list_private_folders
 from coreeval.tools.stores.run_queries import ALL_SAMPLES, ListRow, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape
+from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.catalog import RunCatalog
 from coreeval.viewer.rendering import build_run_url
 from coreeval.viewer.run_pages import REPORT_PAGE_POLICY
@@ -161,6 +164,7 @@ def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
         ReleaseError: a file of the release is missing or damaged.
         RunStateError: the run's manifest cannot be read.
         RunCorrupt: the run's run.db is damaged or missing.
+        ConfigError: the run's config.yaml cannot be read.
     """
     run = resolve_run(place)
     release = None if run == place else read_release(place)
@@ -179,17 +183,18 @@ def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
             report=release is None and not hide_texts and files.report_html.exists(),
             release=f"{release.manifest.name} {release.manifest.version}" if release else "",
             published=published,
-            folders=tuple(_list_private_folders(files.root, manifest)),
+            folders=tuple(_list_private_folders(files, manifest)),
         )
 
 
-def _list_private_folders(run: Path, manifest: Manifest) -> list[str]:
-    """Return the folders of a run, its config and its user, as pages might name them."""
-    workspace, source = Path(manifest.workspace), manifest.source
+def _list_private_folders(files: RunFiles, manifest: Manifest) -> list[str]:
+    """Return the folders of a run, its config, its user and the files that it names."""
+    run, workspace, source = files.root, Path(manifest.workspace), manifest.source
     known = (run.resolve(), run.parent, workspace, workspace.resolve(), Path.home(), Path.cwd())
     projects = (source.project, *(source.moved or ()), source.recorded.parent, source.file.parent)
-    named = {str(each) for each in (*known, *projects)}
-    return sorted((each for each in named if len(each) > 1), key=len, reverse=True)
+    config = read_mapping(files.config) if files.config.exists() else {}
+    settings = [config, manifest.model_dump(mode="json")]
+    return list_private_folders(settings, map(str, (*known, *projects)))
 
 
 def _refuse_private_texts(release: Release) -> None:
@@ -255,9 +260,9 @@ class BundleWriter:
         if name.endswith(".html") and name != "report.html":
             content = self._relink(content, name, linked)
         if not name.startswith("static/"):
-            for folder in self.plan.folders:
-                named = FOLDER_START + re.escape(f"{escape(folder)}/")
-                content = re.sub(named.encode(), b"\xe2\x80\xa6/", content)
+            text = content.decode("utf-8", "surrogateescape")
+            hidden = hide_private_folders(text, self.plan.folders)
+            content = hidden.encode("utf-8", "surrogateescape")
         if name == "report.html":
             content = _REPORT_HEAD + content
         if name == "report.json":

@@ -59,6 +59,19 @@ def test_a_bundle_names_no_folder_of_this_machine(finished: Finished, tmp_path: 
     assert "/static/" not in said.replace("../static/", "")
 
 
+def test_a_bundle_names_no_folder_of_files_outside_the_project(tmp_path: Path) -> None:
+    for name in ("project", "disk"):
+        (tmp_path / name).mkdir()
+    disk = tmp_path / "disk" / "jane.doe"
+    knowledge = {"path": str(disk / "news"), "window": {"start": "2026-11-01"}}
+    models = {"default": "offline", "targets": [f"replay:{disk}/answers.jsonl"]}
+    made = make_run(tmp_path / "project", knowledge=knowledge, models=models)
+    at = made.files.root / "report.html"
+    at.write_text(f"<p>replay:{disk}/answers.jsonl, {disk}/news, https://x.org{disk}/news")
+    said = (write_bundle_of(made.files.root, tmp_path / "pages") / "report.html").read_text()
+    assert said.endswith(f"replay:…/answers.jsonl, …/news, https://x.org{disk}/news")
+
+
 def test_the_report_of_somebody_elses_run_runs_no_script(
     finished: Finished, tmp_path: Path
 ) -> None:

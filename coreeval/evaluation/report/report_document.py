@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.config import Config, ModelsConfig
@@ -23,6 +23,7 @@ from coreeval.evaluation.report.report_page import report_page
 from coreeval.meanings import COMPARABILITY
 from coreeval.schema import Task
 from coreeval.tools.files import replacing, write_json, write_text
+from coreeval.tools.private_folders import hide_private_folders, list_private_folders
 from coreeval.tools.stores.run_overview import Overview
 from coreeval.tools.text import escape_formula, visible
 from coreeval.tools.workspace import RunFiles
@@ -292,10 +293,19 @@ def _safe_cell(value: str | int | float | None) -> str | int | float | None:
     return escape_formula(visible(value)) if isinstance(value, str) else value
 
 
+def _list_private_folders(found: ReportInput) -> list[str]:
+    """Return the folders of the run's project, and those of other files that the run names."""
+    source, workspace = found.manifest["source"], found.manifest["workspace"]
+    beside = (source["path"], source.get("found", ""), workspace)
+    known = (source.get("project", ""), *(str(PurePath(each).parent) for each in beside))
+    return list_private_folders([found.config.model_dump(mode="json"), found.manifest], known)
+
+
 def write_report(found: ReportInput, files: RunFiles) -> None:
     """Write report.json, report.html and, if a target labelled texts, items.csv."""
     document = report_document(found)
     write_json(files.report_json, document)
-    write_text(files.report_html, report_page(document))
+    page = hide_private_folders(report_page(document), _list_private_folders(found))
+    write_text(files.report_html, page)
     if found.levels.items:
         write_items(files.items, found.levels.columns, found.levels.rows())

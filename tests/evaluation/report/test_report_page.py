@@ -52,6 +52,13 @@ def test_each_target_has_its_numbers_its_verdict_and_the_reason(tmp_path: Path) 
     assert re.search(r"60 items were drawn and 40 reworded\s+\(unchanged: 8; with another", html)
 
 
+def test_the_page_names_no_folder_of_a_target(tmp_path: Path) -> None:
+    targets = ["replay:/disk/jane.doe/answers.jsonl", "replay:answers.jsonl"]
+    html = written(tmp_path, models={"default": "offline", "targets": targets})
+    assert "replay:…/jane.doe/answers.jsonl" in html and "replay:…/answers.jsonl" in html
+    assert "/disk" not in html and str(tmp_path) not in html
+
+
 def test_with_references_the_page_shows_what_exceeds_theirs(tmp_path: Path) -> None:
     found = pcr("openai:one", "openai:silent", references=("a:1", "a:2", "a:3"))
     html = page(tmp_path, found)
