@@ -60,7 +60,6 @@ ALIKE: Final = {
     "agents.edits: '|'.join((f'({pattern.pattern})' for pattern, _, _ in usable))": "spans",
     "evaluation.numleak.parsing.phrases: about": "with `record`",
     "runs.manifest: FOLDER_START + re.escape(start)": "one folder, and one character before it",
-    "tools.private_folders: f'{FOLDER_START}(?:{longest_first})/'": "some folders, likewise",
     "tools.gdelt.bigquery.statements: _bounds(table, column)": "it searches our own SQL",
 }
 """Why others need not be."""

@@ -17,7 +17,7 @@ from coreeval.agents.team import llm_roles
 from coreeval.config import ModelConfig
 from coreeval.config.credentials import hide_credentials, refuse_credentials
 from coreeval.config.user_files import YamlError, parse_yaml
-from coreeval.errors import CoreEvalError, ModelCallError, UsageError
+from coreeval.errors import BudgetSpent, CoreEvalError, ModelCallError, UsageError
 from coreeval.graph.prompt_lab.assessment import (
     Assessment,
     assess_answer,
@@ -111,9 +111,17 @@ async def run_trials(
     exchange = open_model_pool(lab.setup.config, store, trusted=trusted)
     table = _TrialRunner(lab=lab, exchange=exchange, judge=judge)
 
+    spent: BudgetSpent | None = None
+
     async def one(variant: PromptVariant, situation: RoleInput) -> PromptTrial:
+        nonlocal spent
         async with room:
-            return await table.try_one(variant, situation)
+            try:
+                if spent is None:
+                    return await table.try_one(variant, situation)
+            except BudgetSpent as error:  # requests in flight are paid for, so they may end
+                spent = error
+            return PromptTrial(error=str(spent), calls=())
 
     try:
         # with the store open, no other takedown can end
@@ -125,6 +133,8 @@ async def run_trials(
     finally:
         await close_models()
         store.close()
+    if spent:
+        raise spent
     return [[task.result() for task in row] for row in rows]
 
 
