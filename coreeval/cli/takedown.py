@@ -56,6 +56,7 @@ def takedown(
     from coreeval.api.takedowns import search_places
     from coreeval.releases.takedown.calls import UNREADABLE_FILE
     from coreeval.releases.takedown.erasure import LATE
+    from coreeval.releases.takedown.project_configs import DOUBTED
 
     def search(*, dry_run: bool) -> Document:
         names = [name, *(alias or ())]
@@ -69,7 +70,7 @@ def takedown(
         document = search(dry_run=False)
     show(document, as_json, lambda: "\n".join(takedown_lines(document)))
     kinds = {row["kind"] for row in (*document["places"], *document["left"])}
-    if document["done"] and kinds & {UNREADABLE_FILE, LATE}:
+    if document["done"] and kinds & {UNREADABLE_FILE, LATE, DOUBTED}:
         raise typer.Exit(1)
 
 

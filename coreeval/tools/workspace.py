@@ -170,7 +170,7 @@ def has_asked_answers(path: Path) -> bool:
     `WORKSPACE/pcr/NAME/FILE`, `WORKSPACE/numleak/NAME/FILE` and `RUN/numleak/FILE` have them.
     """
     folder = path.parent
-    if folder.parent.name in ASKED_FOLDERS and _is_workspace(folder.parents[1]):
+    if folder.parent.name in ASKED_FOLDERS and is_workspace(folder.parents[1]):
         return True
     return folder.name in ASKED_FOLDERS and has_store(folder.with_name("run.db"))
 
@@ -220,8 +220,8 @@ def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
     named = [expand_home(home)] if home else []
     # Lazy: `calls gc` has the call store locked, and opening it would wait for the lock.
     copied_from = (place for place in named if _paid_there(place, around, payer))
-    likely = filter(_is_workspace, chain(copied_from, around, paid))
-    others = (place for place in (recorded, beside) if _is_workspace(place))
+    likely = filter(is_workspace, chain(copied_from, around, paid))
+    others = (place for place in (recorded, beside) if is_workspace(place))
     places = chain(likely, filter(Path.exists, named), others)
     return next(places, beside if recorded.exists() else recorded)
 
@@ -283,11 +283,11 @@ def _enclosing_workspace(run: Path) -> list[Path]:
 
     A release is in `WORKSPACE/releases/NAME/VERSION`.
     """
-    inside = run.parent.parent.name in ("runs", "releases") and _is_workspace(run.parents[2])
+    inside = run.parent.parent.name in ("runs", "releases") and is_workspace(run.parents[2])
     return [run.parents[2]] if inside else []
 
 
-def _is_workspace(place: Path) -> bool:
+def is_workspace(place: Path) -> bool:
     """Return whether a folder is a workspace, by its name or by its contents."""
     return (place.name == WORKSPACE_NAME and place.is_dir()) or _has_calls(place)
 

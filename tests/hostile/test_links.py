@@ -567,15 +567,24 @@ def test_a_config_exempts_nothing_that_was_given_or_is_in_the_workspace(
         assert NAME not in path.read_text()
 
 
+@pytest.mark.parametrize("received", [False, True])
 def test_a_benchmark_in_what_was_given_stays_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    received: bool,
 ) -> None:
-    with_dataset(tmp_path, tmp_path / "mine")
+    files = with_dataset(tmp_path, tmp_path / "mine")
+    if not received:
+        shutil.move(files.root, tmp_path / ".coreeval" / "run")
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "mine" / "a.jsonl"
     path.parent.mkdir()
     path.write_text(f'{{"said": "{NAME}"}}\n')
-    assert main(["takedown", NAME, ".", "--yes"]) == 0
+    assert main(["takedown", NAME, ".", "--yes"]) == int(received)
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("run/config.yaml names it as benchmark" in said) and received == ("remove it" in said)
     assert NAME in path.read_text()
 
 
@@ -583,7 +592,8 @@ def test_a_benchmark_that_cannot_be_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "mine"
-    files = with_dataset(tmp_path, folder)
+    run = tmp_path / ".coreeval" / "run"
+    with_dataset(tmp_path, folder).root.rename(run)
     monkeypatch.chdir(tmp_path)
     folder.mkdir()
     for name in ("broken.jsonl", "whole.jsonl"):
@@ -597,7 +607,7 @@ def test_a_benchmark_that_cannot_be_read_is_told(
         return real(path, *how, **more)
 
     monkeypatch.setattr(Path, "open", failing)
-    assert main(["takedown", NAME, str(files.root), "--dry-run"]) == 0
+    assert main(["takedown", NAME, str(run), "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "broken.jsonl" in said
     assert "damaged.db" in said

@@ -33,7 +33,9 @@ from coreeval.releases.takedown.documents import (
 from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.project_configs import (
+    Claim,
     NamedFiles,
+    Reach,
     find_named_files,
     has_catalog,
     list_beside,
@@ -51,7 +53,7 @@ from coreeval.tools.json_cache import find_value_files
 from coreeval.tools.outputs import DIGEST, MANIFEST
 from coreeval.tools.stores.heartbeat import SIDE_FILES, refuse_special_file
 from coreeval.tools.stores.places import marker_of
-from coreeval.tools.workspace import RunFiles, Workspace
+from coreeval.tools.workspace import RunFiles, Workspace, is_workspace
 
 _CALL_DATABASE = "calls.db"
 _CALL_MARKER = marker_of(Path(_CALL_DATABASE)).name
@@ -89,6 +91,8 @@ class Places:
     """The folder that has the workspace, or a link to it."""
     given: list[Path] = field(default_factory=list)
     """The folders and files that the user named."""
+    lists: set[Path] = field(default_factory=set)
+    """The takedown lists of the workspace and of this command."""
 
     @property
     def number(self) -> int:
@@ -102,7 +106,7 @@ class Places:
 
 
 def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Places:
-    """Find the places below a workspace and further folders or files, except takedown lists.
+    """Find the places below a workspace and further folders or files.
 
     Args:
         workspace: The workspace whose stores and runs are searched; its own list is not.
@@ -116,6 +120,7 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
         workspace=workspace.root.resolve(),
         project=workspace.root.absolute().parent,
         given=[path.resolve() for path in given],
+        lists={workspace.takedown.resolve(), listed.resolve()},
     )
     seen = set[Path]()
     if workspace.scores.is_dir() and not workspace.scores.is_symlink():
@@ -141,8 +146,6 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
         found.away += each.missing
         found.batches.update(each.files)
         seen.update(each.files)
-    lists = {workspace.takedown.resolve(), listed.resolve()}
-    found.files = [path for path in found.files if path not in lists]
     return found
 
 
@@ -270,7 +273,6 @@ _RELEASE_NOTE = (
     "a published release is left unchanged: resume its run, make a new version with coreeval "
     "release, then withdraw this version everywhere"
 )
-_BENCHMARK_NOTE = "it is your file and is left unchanged: new runs will read the name again"
 LATE = "made meanwhile"
 """The kind for a run or release that appeared while names were erased."""
 UNFINISHED = "another takedown"
@@ -280,13 +282,6 @@ _UNFINISHED_NOTE = (
     "made of this run"
 )
 _LATE_NOTE = "it was not checked: run this command again once the other command has ended"
-_PROJECT_NOTE = (
-    "your project is in the same folder as its benchmark or articles, so the file is left "
-    "unchanged: to erase the name from it, name it, or a folder below this one, as an argument"
-)
-_ARTICLES_NOTE = (
-    "it is your file and is left unchanged: texts that name someone on the list are not used"
-)
 _NEWS_NOTE = (
     "a run's config names it as news, and it is left unchanged: name it as an argument to clean it"
 )
@@ -377,9 +372,8 @@ class _Search:
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         yield from map(report_missing, self.places.away)
         yield from report_unknown(self._named)
-        benchmarks, articles = self._named.benchmarks, self._named.articles
-        inputs = dict.fromkeys(list_existing(benchmarks), ("benchmark", _BENCHMARK_NOTE))
-        inputs |= dict.fromkeys(list_existing(articles - benchmarks), ("articles", _ARTICLES_NOTE))
+        left = self._named.left
+        inputs = {path: left[path] for path in list_existing(left)}
         for path, found in (*self._taken(inputs, dry=dry), *self._unchanged_files(inputs)):
             self.tell(str(path))
             try:
@@ -407,7 +401,7 @@ class _Search:
         runs = {files.root: files for files in places.runs}
         named = (path for path in list_existing(self._named.news) if has_catalog(path))
         stores = dict.fromkeys((*places.news, *named))
-        belongs = [*map(self._is_of, inputs)]
+        belongs = [self._is_list, *map(self._is_of, inputs)]
         files = [path for path in places.files if not any(each(path) for each in belongs)]
         yield from ((path, erase_calls(path, finder, dry=dry)) for path in places.calls)
         yield from ((path, erase_from_run(run, finder, dry=dry)) for path, run in runs.items())
@@ -416,22 +410,25 @@ class _Search:
         yield from ((path, erase_in_document(path, finder, dry=dry)) for path in files)
         yield from ((path, erase_scores(path, dry=dry)) for path in places.scores)
 
-    def _unchanged_files(self, inputs: Mapping[Path, tuple[str, str]]) -> Iterator[_Work]:
+    def _unchanged_files(self, inputs: Mapping[Path, Claim]) -> Iterator[_Work]:
         """Yield the places that are only reported, with the search of each."""
         for path in self.places.fixed:
             yield path, self._report("settings of a run", path, _FILE_NOTE)
         for path in self.places.releases:
             yield path, self._report("release", path, _RELEASE_NOTE)
-        for path, (kind, note) in inputs.items():
-            belongs = self._is_of(path)
-            if path not in self.places.given:
-                yield path, self._report(kind, path, note, belongs)
-                continue
-            for file in filter(belongs, self.places.files):
-                yield file, self._report("file of a project", file, _PROJECT_NOTE)
+        for path, claim in inputs.items():
+            belongs, is_given = self._is_of(path), path in self.places.given
+            kind, note = claim.describe(is_project=is_given)
+            for file in filter(belongs, self.places.files) if is_given else (path,):
+                yield file, self._report(kind, file, note, belongs)
         for path in list_existing(self._named.news):
             if not has_catalog(path):
                 yield path, self._report("files of news", path, _NEWS_NOTE, self._is_elsewhere)
+
+    def _is_list(self, path: Path) -> bool:
+        """Return whether a file is a takedown list, in which names stay."""
+        is_named = path in self.places.lists or path in self._named.lists
+        return is_named or (path.name == "takedown.txt" and is_workspace(path.parent))
 
     def _is_elsewhere(self, path: Path) -> bool:
         """Return whether a file is neither in the workspace nor given, so not searched yet."""
@@ -444,7 +441,7 @@ class _Search:
         both the project and the source itself does not count as named by the user.
         """
         places = self.places
-        around = {*self._named.around, places.project.resolve()} & {source}
+        around = self._named.around & {source}
         runs = {each.root for each in places.runs} - {source}
         inside = (each for each in ({*places.given} - around) | runs if each.is_relative_to(source))
         own = {places.workspace, *places.batches, *inside}
@@ -458,7 +455,7 @@ class _Search:
         for file in _iter_files(path):
             if isinstance(file, OSError):
                 yield report_unreadable(Path(file.filename or path), file)
-            elif belongs(file):
+            elif belongs(file) and not self._is_list(file):
                 try:
                     count += count_matches(file, self.finder)
                 except (*UNREADABLE, CoreEvalError) as error:
@@ -472,7 +469,10 @@ class _Search:
         places = self.places
         folders = (places.project, *places.given)
         inside = (path for path in places.files if path.suffix in (".yaml", ".yml"))
-        return find_named_files(places.runs, (*chain(*map(list_beside, folders)), *inside))
+        files = (*chain(*map(list_beside, folders)), *inside)
+        return find_named_files(
+            places.runs, files, Reach(places.workspace, places.project, places.given)
+        )
 
 
 def _iter_files(path: Path) -> Iterator[Path | OSError]:
