@@ -121,7 +121,7 @@ async def run_trials(
                     return await table.try_one(variant, situation)
             except BudgetSpent as error:  # requests in flight are paid for, so they may end
                 spent = error
-            return PromptTrial(error=str(spent), calls=())
+            return PromptTrial(said="", error=str(spent), calls=())
 
     try:
         # with the store open, no other takedown can end
