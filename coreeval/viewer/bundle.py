@@ -30,7 +30,7 @@ from coreeval.releases.release import Release, read_release
 from coreeval.releases.review.review import resolve_run
 from coreeval.runs.copying import refuse_takedown
 from coreeval.runs.history import SampleHistory, redact_row
-from coreeval.runs.manifest import FOLDER_START, Manifest
+from coreeval.runs.manifest import Manifest
 from coreeval.runs.open import open_run_reader
 from coreeval.tools.files import (
     delete_left_drafts,
@@ -39,6 +39,7 @@ from coreeval.tools.files import (
     parse_json,
     write_json,
 )
+from coreeval.tools.local_paths import FOLDER_START
 from coreeval.tools.outputs import refuse_releases_around
 from coreeval.tools.stores.run_queries import ALL_SAMPLES, ListRow, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
