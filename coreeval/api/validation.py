@@ -190,7 +190,8 @@ def _run_checks(loaded: LoadedConfig, lineage: Lineage | None) -> Iterator[Check
         yield Check(name="task", ok=False, found=tuple(wrong))
         return
     try:
-        setup = set_up(config, utc_now(), workspace=workspace_for(folder))
+        base, workspace = loaded.source.parent, workspace_for(folder)
+        setup = set_up(config, utc_now(), workspace=workspace, base=base)
     except CoreEvalError as error:
         yield _failed("task and window", error)
         return

@@ -127,7 +127,7 @@ def refresh(
     refuse_taken_folder(files, workspace)
     if run_dir is None:
         refuse_second_run(workspace, loaded.name)
-    setup = set_up(loaded, start, workspace=workspace)
+    setup = set_up(loaded, start, workspace=workspace, base=given.source.parent)
     check_dataset(setup)
     check_models(setup, workspace)
     check_splits(setup)

@@ -184,7 +184,7 @@ def _open_run(
     given = _read_config(config, overrides, folder)
     read_env_file(given.folder, given.config)
     workspace, files = workspace_for(given.folder), RunFiles(folder / "run")
-    setup = set_up(given.config, around.now(), workspace=workspace)
+    setup = set_up(given.config, around.now(), workspace=workspace, base=given.source.parent)
     check_models(setup, workspace)
     source = describe_source(given.source, setup.config, given.overrides)
     manifest = build_manifest(setup, workspace, files, source, limit=None)

@@ -89,6 +89,7 @@ def set_up(
     *,
     workspace: Workspace | None = None,
     task_file: str | None = None,
+    base: Path = Path(),
 ) -> Setup:
     """Load the task and prompts and fix the window.
 
@@ -99,6 +100,7 @@ def set_up(
         workspace: Its takedown list applies in addition to the config's, and it stores which
             plugins may run.
         task_file: The file that has the run's task; None for the config's.
+        base: The folder of a new run's config, to which public names of local files are relative.
 
     Raises:
         UnallowedPlugin: nobody has agreed to run a plugin that the config names.
@@ -109,7 +111,7 @@ def set_up(
     task_file = task_file or config.task
     task = load_task(task_file, config.dataset.target, config.dataset.language)
     _check_pipeline(config, prompts, task)
-    fixed = restore_window(began, config) if began else resolve_window(config, now)
+    fixed = restore_window(began, config) if began else resolve_window(config, now, base)
     return Setup(
         config=config,
         task=task,

@@ -7,6 +7,7 @@ control arm are from a window that every target may have seen.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from coreeval.config import Config
 from coreeval.errors import ConfigError, KnowledgeError
@@ -96,14 +97,14 @@ class DatedWindow:
     """The news window of the control arm; None if there is none."""
 
 
-def resolve_window(config: Config, now: datetime) -> DatedWindow:
+def resolve_window(config: Config, now: datetime, *bases: Path) -> DatedWindow:
     """Return the window with `auto` and `now` resolved to dates (paper §3.2, footnote 2).
 
     Raises:
         ConfigError: `auto` has no target to use, or one whose cutoff is unknown.
         KnowledgeError: the window is in the future, ends before it starts, or is empty.
     """
-    targets, chosen = load_target_dates(config), config.knowledge.window
+    targets, chosen = load_target_dates(config, *bases), config.knowledge.window
     latest: LatestDate | None = None
     if chosen.start == "auto":
         latest = _find_latest_cutoff(config, targets)

@@ -69,12 +69,13 @@ from coreeval.releases.sources import (
 from coreeval.releases.withheld import find_withheld_samples
 from coreeval.runs.arms import shard_name, write_arms
 from coreeval.runs.copying import refuse_unfinished_takedown
-from coreeval.runs.manifest import Manifest, read_manifest, strip_paths
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.runs.open import explain_unfinished
 from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
 from coreeval.runs.sources import count_sources
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock, write_json, write_text
+from coreeval.tools.local_paths import strip_paths
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
@@ -230,6 +231,7 @@ def _write_tables(
         without=withheld,
         redistribute=redistribute,
         snippets=snippets,
+        bases=made_of.bases,
     )
     originals = write_originals(
         store, made_of.task, draft / "original" / shard, redistribute=redistribute

@@ -242,8 +242,7 @@ class ReleaseSources:
     @property
     def bases(self) -> tuple[Path, Path]:
         """Return the config's present and former folder, to which published paths are relative."""
-        source = self.run.source
-        return source.file.parent, source.recorded.parent
+        return self.run.source.bases
 
 
 StaleReason = Literal["age", "cutoff", "undated"]

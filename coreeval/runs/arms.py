@@ -17,6 +17,7 @@ from coreeval.tasks.kinds.base import count_units
 from coreeval.tasks.kinds.summary import SUMMARY
 from coreeval.tools.chunks import chunks
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
+from coreeval.tools.local_paths import strip_paths
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
 
@@ -29,9 +30,11 @@ TRIPLE_COLUMNS = (
     "before_head", "before_relation", "before_tail", "after_head", "after_relation", "after_tail",
 )  # fmt: skip
 """The columns of provenance with the old and the new triple."""
+_TARGETS = "after_cutoff"
+"""The column of provenance with names of targets."""
 PROVENANCE = (
     "id", "field", *TRIPLE_COLUMNS, "evidence_id", "url", "domain", "published_at",
-    "published_precision", "snippet", "snippet_sha256", "after_cutoff", "text_sha256",
+    "published_precision", "snippet", "snippet_sha256", _TARGETS, "text_sha256",
     "evidence_depth", "source", "licence",
 )  # fmt: skip
 
@@ -46,6 +49,7 @@ def write_arms(
     without: Collection[str] = (),
     redistribute: bool = True,
     snippets: bool = True,
+    bases: Collection[Path] = (),
 ) -> dict[str, int]:
     """Write updated, semantic and provenance, and return the number of rows of each.
 
@@ -59,6 +63,7 @@ def write_arms(
         redistribute: Whether texts of the benchmark may be passed on; otherwise reworded samples
             that contain whole ones are left out.
         snippets: Whether provenance quotes the news; it always has their hashes.
+        bases: The folders to which a release's names of targets that are local files are relative.
     """
     shard = shard_name(split)
     columns = arm_columns(task)
@@ -68,6 +73,8 @@ def write_arms(
         for rows in (partial(_updated, task, on_reject), partial(_semantic, task))
     )
     facts = _but(fact_rows(store), without)
+    if bases:  # runs of earlier versions have absolute paths
+        facts = (row | strip_paths({_TARGETS: row[_TARGETS]}, *bases) for row in facts)
     return {
         "updated": write_parquet(folder / "updated" / shard, columns, updated, metadata=label),
         "semantic": write_parquet(folder / "semantic" / shard, columns, semantic, metadata=label),
@@ -211,7 +218,7 @@ def fact_rows(store: RunStore, sample_id: str | None = None) -> Iterator[Parquet
                 row = _kept_row(fact, told[fact.evidence_id])
             else:
                 row = _fact_row(fact, _quote_article(store, fact, evidence[fact.evidence_id]))
-            yield row | {"after_cutoff": _after_cutoff(known.get(fact.sample_id))}
+            yield row | {_TARGETS: _after_cutoff(known.get(fact.sample_id))}
 
 
 def iter_used_evidence(store: RunStore) -> Iterator[tuple[str, Evidence]]:
@@ -279,7 +286,7 @@ def _triple(side: str, triple: Triple | None) -> ParquetRow:
 
 
 def _provenance_columns() -> ParquetColumns:
-    return {name: "strings" if name == "after_cutoff" else "string" for name in PROVENANCE}
+    return {name: "strings" if name == _TARGETS else "string" for name in PROVENANCE}
 
 
 def arm_columns(task: Task) -> ParquetColumns:

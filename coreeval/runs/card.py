@@ -23,6 +23,7 @@ from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 from coreeval.tools.files import read_parquet, write_text
 from coreeval.tools.formatting import format_usd
 from coreeval.tools.knowledge import describe_coverage
+from coreeval.tools.local_paths import strip_paths
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape
 from coreeval.tools.tables import Foreign, Row, markdown_table
 
@@ -278,7 +279,7 @@ def _card_body(
 
 {_origin_rows(manifest)}
 
-{model_table(manifest.models)}
+{model_table(strip_paths(manifest.models, *manifest.source.bases))}
 
 {count_table(manifest.counts)}
 

@@ -95,6 +95,11 @@ class ConfigSource(Value):
         here = self.moved[1] if self.moved else self.project
         return Path(here) if here else None
 
+    @property
+    def bases(self) -> tuple[Path, Path]:
+        """Return the file's present and former folder, to which published paths are relative."""
+        return self.file.parent, self.recorded.parent
+
     def find(self, name: str, *, recorded: Path, workspace: Path) -> Self:
         """Return this config in the run's present place.
 

@@ -1,9 +1,5 @@
-"""manifest.json: the settings, inputs and results of a run, for other programs to read.
+"""manifest.json: the settings, inputs and results of a run, for other programs to read."""
 
-`strip_paths` removes local paths from the records of a run.
-"""
-
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +20,6 @@ from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTi
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.plugin_origin import PluginOrigin
-from coreeval.tools.private_folders import FOLDER_START
 from coreeval.tools.workspace import HOME_VARIABLE, WORKSPACE_NAME, find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
@@ -339,41 +334,3 @@ def reopen_manifest(path: Path) -> None:
     found = read_original_manifest(path)
     if found.status == "complete":
         write_manifest(path, found.model_copy(update={"status": "interrupted"}))
-
-
-ELSEWHERE = ".../"
-"""The placeholder for a folder that is neither the config's nor the user's."""
-_WITHIN = re.compile(
-    r"((?:(?<=replay:)|(?<=\bhf:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
-)
-"""An absolute path of two or more parts in a sentence, but not in a URL or a model's name."""
-
-
-def strip_paths(values: dict[str, Any], *bases: Path) -> dict[str, Any]:
-    """Return plain values without absolute paths.
-
-    Paths below one of the bases become relative to it, and those below the home folder start with
-    `~`; any other is cut to `.../` and its last part.
-    """
-    places = {**{f"{base}/": "" for base in bases}, f"{Path.home()}/": "~/"}
-    known = {start: short for start, short in places.items() if start.count("/") > 1}
-    return {key: _shorten_path(value, known) for key, value in values.items()}
-
-
-def _shorten_path(value: object, places: dict[str, str]) -> object:
-    if isinstance(value, str):
-        for start, short in places.items():
-            value = re.sub(FOLDER_START + re.escape(start), short, value)
-        return _strip_text(value)
-    if isinstance(value, dict):
-        return {key: _shorten_path(inner, places) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_shorten_path(inner, places) for inner in value]
-    return value
-
-
-def _strip_text(text: str) -> str:
-    """Return a text with each absolute path cut to its last part."""
-    if text.startswith("/") and "\n" not in text:
-        return ELSEWHERE + text.rstrip("/").rpartition("/")[2]
-    return _WITHIN.sub(rf"\1{ELSEWHERE}\2", text)

@@ -23,6 +23,7 @@ from coreeval.tools.catalogs import (
     load_user_table,
     split_date,
 )
+from coreeval.tools.local_paths import shorten_name
 
 Confidence = Literal["stated", "reported", "inferred", "given"]
 """Whether a date is stated by the model's maker, reported by somebody else, inferred from something
@@ -132,15 +133,20 @@ def load_run_cutoffs(config: Config) -> Cutoffs:
     return load_cutoffs(Path(listed) if listed else None)
 
 
-def load_target_dates(config: Config) -> tuple[TargetDates, ...]:
+def load_target_dates(config: Config, *bases: Path) -> tuple[TargetDates, ...]:
     """Return the known dates of each target that was trained elsewhere, without embedded targets.
+
+    A target that is a local file has its public name, relative to one of the bases if it is there.
 
     Raises:
         ConfigError: the file of dates that the config names cannot be used.
     """
     table = load_run_cutoffs(config)
-    return tuple(
+    found = (
         find_target_dates(each, table) for each in config.models.targets if not each.is_embedded
+    )
+    return tuple(
+        each.model_copy(update={"target": shorten_name(each.target, *bases)}) for each in found
     )
 
 

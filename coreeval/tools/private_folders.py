@@ -8,9 +8,8 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from coreeval.config.models import ON_THIS_MACHINE
+from coreeval.tools.local_paths import FOLDER_START
 
-FOLDER_START: Final = r"(?:(?<=file://)|(?<![\w/.~-]))"
-"""The place before a folder in a text: its name may occur in the path of a URL, too."""
 _ENDS: Final = range(1, 8)
 """The numbers of last parts that may tell two paths apart."""
 _MOST_CHARACTERS: Final = 4095

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -13,11 +14,15 @@ import pytest
 import yaml
 
 from coreeval.config import Config, parse_config
-from coreeval.errors import ConfigError, KnowledgeError
+from coreeval.errors import CassetteError, ConfigError, KnowledgeError
 from coreeval.graph.bundled import demo_data
+from coreeval.graph.cassettes.record import record
+from coreeval.graph.cassettes.replay import replay
 from coreeval.graph.run import refresh, resume
 from coreeval.graph.setup import set_up
 from coreeval.graph.window import DatedWindow, resolve_window
+from coreeval.releases.create import make_release
+from coreeval.releases.sources import find_new_cutoffs
 from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
@@ -163,6 +168,57 @@ def test_a_run_records_for_which_targets_its_evidence_is_new(config: Path) -> No
     (row,) = re.findall(r">openai:ours</th>.*?</tr>", (run / "report.html").read_text(), re.DOTALL)
     assert f"<td>{told}" in row
     assert f"| openai:ours | {told} |" in (run / "dataset" / "README.md").read_text()
+
+
+def test_a_target_in_a_local_file_has_one_public_name(config: Path) -> None:
+    folder, run, out = config.parent, config.parent / "run", config.parent / "a.cassette"
+    raw = yaml.safe_load(config.read_text())
+    names = [f"replay:{place}/final/a.jsonl" for place in ("a", "b")]
+    for name in names:
+        answers = folder / name.removeprefix("replay:")
+        answers.parent.mkdir(parents=True)
+        answers.touch()
+    raw["models"]["targets"] = [{"model": name, "cutoff": "2025-01-01"} for name in names]
+    raw["knowledge"]["window"]["start"] = "auto"
+    config.write_text(yaml.safe_dump(raw))
+    manifest = refresh(config, run_dir=run, limit=LIMIT).manifest
+    assert [each.target for each in manifest.after_cutoff] == names
+    assert manifest.window_start and manifest.window_start.target in names
+    assert _read_targets(run / "dataset") == names
+    report = json.loads((run / "report.json").read_text())
+    assert all(each["cutoff"] and each["fresh"] for each in report["targets"])
+    assert str(folder) not in (run / "dataset" / "README.md").read_text()
+    record(run, out, texts=True)
+    assert replay(out, folder / "again").equal
+    release = make_release(run, version="1")
+    assert _read_targets(release.path) == names
+    assert find_new_cutoffs(release.manifest.cutoffs, manifest.cutoffs or ()) == {}
+    _name_as_before(run, names, folder)
+    with pytest.raises(CassetteError, match="names the folder of a target"):
+        record(run, out)
+    assert _read_targets(make_release(run, version="2").path) == names
+
+
+def _read_targets(folder: Path) -> list[str]:
+    """Return the targets in the first row of provenance."""
+    table = pq.read_table(next((folder / "provenance").iterdir()))
+    targets: list[str] = table["after_cutoff"].to_pylist()[0]
+    return targets
+
+
+def _name_as_before(run: Path, names: list[str], folder: Path) -> None:
+    """Name targets by their absolute paths, as runs of earlier versions do."""
+    text = (run / "manifest.json").read_text()
+    with closing(sqlite3.connect(run / "run.db")) as store:
+        for name in names:
+            long = name.replace(":", f":{folder}/")
+            text = text.replace(f'"{name}"', f'"{long}"')
+            store.execute(
+                "UPDATE results SET freshness = replace(freshness, ?, ?)",
+                (f'"{name}"', f'"{long}"'),
+            )
+        store.commit()
+    (run / "manifest.json").write_text(text)
 
 
 def _results(run: Path) -> dict[str, str]:

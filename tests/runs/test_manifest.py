@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import RunStateError
-from coreeval.runs.manifest import full_counts, read_manifest, strip_paths
+from coreeval.runs.manifest import full_counts, read_manifest
+from coreeval.tools.local_paths import strip_paths
 
 
 def test_counts_name_every_outcome_and_add_up() -> None:
@@ -46,7 +47,10 @@ BASE = Path("/srv/bench")
         ("/data/customers/emotion", ".../emotion"),
         ("/data/with a space/emotion set", ".../emotion set"),
         ("/data", ".../data"),
-        ("replay:/data/customers/answers.jsonl", "replay:.../answers.jsonl"),
+        ("replay:/data/customers/answers.jsonl", "replay:.../611d95/answers.jsonl"),
+        ("replay:/home/ada lovelace/a.jsonl", "replay:.../40d93f/a.jsonl"),
+        ("replay:.../a.jsonl", "replay:.../a.jsonl"),
+        ("hf:~/runs/a/final", "hf:~/runs/a/final"),
         ("dataset.path=/data/customers/emotion", "dataset.path=.../emotion"),
         ("could not read '/data/customers/x.csv': gone", "could not read '.../x.csv': gone"),
         ("https://models.example/v1/chat", "https://models.example/v1/chat"),

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from statistics import median
 from typing import Any, Final, get_args
 
@@ -16,6 +16,7 @@ from coreeval.config import ROLES, Config, ModelConfig
 from coreeval.config.models import OWN_CODE
 from coreeval.prompts import load_built_in_prompt
 from coreeval.schema import Precision, RoleName, Task, Value, Window
+from coreeval.tools.local_paths import shorten_name
 from coreeval.tools.stores.run_figures import EvidenceUse
 
 Json = Mapping[str, Any]
@@ -111,17 +112,19 @@ def _describe_role(role: str, does: str, model: ModelConfig, prompt: str | None)
 
 def describe_targets(config: Config, manifest: Json) -> list[Json]:
     """Return each model under test with its known dates."""
-    known = {each["target"]: each for each in manifest["cutoffs"] or ()}
-    fresh = {each["target"]: each for each in manifest["after_cutoff"]}
+    base = Path(manifest["source"]["path"]).parent
+    known = {shorten_name(each["target"], base): each for each in manifest["cutoffs"] or ()}
+    fresh = {shorten_name(each["target"], base): each for each in manifest["after_cutoff"]}
+    names = {each.model: shorten_name(each.model, base) for each in config.models.targets}
     return [
         {
             "target": target.model,
             "role": target.role,
             "embedded": target.is_embedded,
             "parameters": list(_list_parameters(target)),
-            "cutoff": known.get(target.model, {}).get("cutoff"),
-            "released": known.get(target.model, {}).get("released"),
-            "fresh": fresh.get(target.model),
+            "cutoff": known.get(names[target.model], {}).get("cutoff"),
+            "released": known.get(names[target.model], {}).get("released"),
+            "fresh": fresh.get(names[target.model]),
         }
         for target in config.models.targets
     ]

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import Any
 
 from coreeval.config import ROLES, Config, ModelConfig
 from coreeval.evaluation.report.provenance import describe_notes
@@ -33,10 +33,10 @@ from coreeval.releases.cassettes.format import (
 )
 from coreeval.releases.release import hash_texts
 from coreeval.runs.config_source import ConfigSource
-from coreeval.runs.manifest import Cost, KnowledgeUsed, Manifest, strip_paths
+from coreeval.runs.manifest import Cost, KnowledgeUsed, Manifest
 from coreeval.schema import Result, Sample
 from coreeval.tasks import BUILT_IN
-from coreeval.tools.cutoffs import TargetDates, TargetFreshness
+from coreeval.tools.local_paths import strip_paths
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample, SampleResult
 from coreeval.tools.workspace import Workspace
@@ -110,13 +110,15 @@ def _is_local_path(model: ModelConfig) -> bool:
 def redact_manifest(manifest: Manifest, config: Config) -> RecordedManifest:
     """Return a run's manifest in a form that can be shared."""
     players, parent, control = describe_players(config), manifest.parent, manifest.control
+    about_targets = manifest.model_dump(
+        mode="json", include={"window_start", "cutoffs", "after_cutoff"}
+    )
     update: dict[str, object] = {
         "status": "complete",
         "created_at": "",
         "ended_at": "",
         "models": players,
-        "cutoffs": manifest.cutoffs and tuple(map(_shorten_name, manifest.cutoffs)),
-        "after_cutoff": tuple(map(_shorten_name, manifest.after_cutoff)),
+        **strip_paths(about_targets, *manifest.source.bases),
         "notes": tuple(describe_notes(manifest.notes)),
         "cost": Cost(),
         "knowledge": _redact_news(manifest.knowledge),
@@ -134,15 +136,6 @@ def redact_manifest(manifest: Manifest, config: Config) -> RecordedManifest:
 def _redact_news(used: KnowledgeUsed) -> KnowledgeUsed:
     kept = {"backend", "min_precision", "coverage", "gaps", "takedown", "takedown_sha256"}
     return KnowledgeUsed(path=None, **used.model_dump(include=kept))
-
-
-_T = TypeVar("_T", TargetDates, TargetFreshness)
-
-
-def _shorten_name(about: _T) -> _T:
-    """Return what is known about a target, without the folder of one that is a local file."""
-    provider, _, name = about.target.partition(":")
-    return about.model_copy(update={"target": f"{provider}:{_base_name(name)}"})
 
 
 def _base_name(path: str) -> str:

@@ -43,6 +43,7 @@ from coreeval.runs.own_task import find_task_file
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.clock import utc_now
+from coreeval.tools.local_paths import shorten_name
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
@@ -254,11 +255,24 @@ def _refuse_changed(original: SourceRun) -> None:
             where=str(original.files.root),
             hint="restore it, or record the run with the version that made it",
         )
+    _refuse_local_names(original)
     if setup.rules.takedown.fingerprint != manifest.knowledge.takedown_sha256:
         raise CassetteError(
             "the takedown list of its config or its workspace has changed since the run",
             where=str(original.files.root),
             hint="refresh the benchmark again, and record that run",
+        )
+
+
+def _refuse_local_names(original: SourceRun) -> None:
+    """Raise an error if provenance has the folder of a target, as in runs of earlier versions."""
+    manifest = original.manifest
+    named = [each.target for each in manifest.after_cutoff if each.after]
+    if any(name != shorten_name(name, *manifest.source.bases) for name in named):
+        raise CassetteError(
+            "the run's provenance names the folder of a target that is a local file",
+            where=str(original.files.dataset),
+            hint="refresh the benchmark again with this version, and record that run",
         )
 
 

@@ -67,7 +67,7 @@ def open_lab(config: ConfigLike, overrides: Sequence[str] = ()) -> PromptLab:
     loaded = read_config(config, overrides)
     workspace = workspace_for(loaded.folder)
     read_env_file(loaded.folder, loaded.config)
-    setup = set_up(loaded.config, utc_now(), workspace=workspace)
+    setup = set_up(loaded.config, utc_now(), workspace=workspace, base=loaded.source.parent)
     return PromptLab(setup=setup, config=loaded.source, workspace=workspace)
 
 

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Final, Literal, NamedTuple
 
 from coreeval.config import ModelsConfig, TargetConfig
-from coreeval.config.models import hide_folder
+from coreeval.config.models import ON_THIS_MACHINE
 from coreeval.evaluation.arms import FEWEST
 from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.evaluation.detectors import GATED
@@ -15,14 +15,21 @@ from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.limits import Limit, RankLimit
 from coreeval.releases.release_manifest import ReleaseManifest
 from coreeval.runs.quality import Findings, TargetFindings
+from coreeval.tools.local_paths import shorten_name
 
 
 class ExpectedTargets:
     """The targets of a release: those in its config, and those that were asked later."""
 
-    def __init__(self, manifest: ReleaseManifest, findings: Findings | None) -> None:
-        self._all = list(dict.fromkeys(map(target_name, _name_targets(manifest, findings))))
-        self._references = {target_name(name) for name in _target_references(manifest)}
+    def __init__(self, manifest: ReleaseManifest, found: Iterable[TargetFindings]) -> None:
+        configured = _configured_targets(manifest)
+        names = (
+            *(each.model for each in configured),
+            *(each.target for each in manifest.after_cutoff),
+            *(each.target for each in found if not _is_only_scored(each)),
+        )
+        self._all = list(dict.fromkeys(names))
+        self._references = {each.model for each in configured if each.role == "reference"}
 
     @property
     def models(self) -> list[str]:
@@ -45,21 +52,6 @@ class ExpectedTargets:
         return [each for each in self._all if each not in self._references]
 
 
-def target_name(target: str) -> str:
-    """Return the display name of a target; local files are shown without their folder.
-
-    A report has the full path of the file, a release the path relative to its config.
-    """
-    return hide_folder(target)
-
-
-def _name_targets(manifest: ReleaseManifest, findings: Findings | None) -> Iterator[str]:
-    yield from (each.model for each in _configured_targets(manifest))
-    yield from (each.target for each in manifest.after_cutoff)
-    asked = (each for each in (findings.targets if findings else ()) if not _is_only_scored(each))
-    yield from (each.target for each in asked)
-
-
 def _is_only_scored(found: TargetFindings) -> bool:
     """Return whether a model only scored texts, such as weights that are not a target."""
     gates = {name for name in GATED if any(found.verdicts(name))}
@@ -67,12 +59,23 @@ def _is_only_scored(found: TargetFindings) -> bool:
     return bool(scored) and scored == gates and not found.original.n and not found.updated.n
 
 
-def _target_references(manifest: ReleaseManifest) -> Iterator[str]:
-    yield from (each.model for each in _configured_targets(manifest) if each.role == "reference")
-
-
 def _configured_targets(manifest: ReleaseManifest) -> tuple[TargetConfig, ...]:
     return ModelsConfig.model_validate(manifest.models).targets
+
+
+def _name_in_release(target: str, names: Iterable[str]) -> str:
+    """Return the name that a release has for a target of a report, which has absolute paths.
+
+    A release has paths relative to its config or to the home folder, or without their folder.
+    """
+    provider, _, path = target.partition(":")
+    if provider not in ON_THIS_MACHINE or not path.startswith("/"):
+        return target
+    if (short := shorten_name(target)) in names:
+        return short
+    ends = {name: name.removeprefix(f"{provider}:").removeprefix("~/") for name in names}
+    same = [name for name, end in ends.items() if f"/{path}".endswith(f"/{end}")]
+    return max(same, key=lambda name: len(ends[name]), default=target)
 
 
 def _embedded_targets(target: str) -> bool:
@@ -120,7 +123,16 @@ class GateSubject:
     @property
     def expected(self) -> ExpectedTargets:
         """Return the targets that must have a value."""
-        return ExpectedTargets(self.manifest, self.findings)
+        return ExpectedTargets(self.manifest, self.targets)
+
+    @property
+    def targets(self) -> list[TargetFindings]:
+        """Return the findings about each target, under its name in the release."""
+        names = [each.model for each in _configured_targets(self.manifest)]
+        return [
+            each.model_copy(update={"target": _name_in_release(each.target, names)})
+            for each in (self.findings.targets if self.findings else ())
+        ]
 
 
 Numbers = Sequence[GateValue | MissingValue] | MissingValue
@@ -248,7 +260,7 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
     if found is None:
         scored = [
             each
-            for each in _targets(subject)
+            for each in subject.targets
             if each.original.estimate is not None and each.updated.estimate is not None
         ]
         why = (
@@ -303,10 +315,6 @@ def _event_reuse(subject: GateSubject, _: Limit) -> Numbers:
     return [_exact_value(found.most_reused)]
 
 
-def _targets(subject: GateSubject) -> Iterable[TargetFindings]:
-    return subject.findings.targets if subject.findings else ()
-
-
 NUMBERS: Final[Mapping[str, Callable[[GateSubject, Limit], Numbers]]] = {
     "label_noise": _label_noise,
     "acceptance": _share("acceptance"),
@@ -335,11 +343,11 @@ def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
         return _read_arms_verdict(subject)
     words = GATED[gate].verdict_gate
     assert words, "GATED has those with a gate"
-    said = [(each.target, found) for each in _targets(subject) for found in each.verdicts(gate)]
+    said = [(each.target, found) for each in subject.targets for found in each.verdicts(gate)]
     hint = f"{words.hint}{EVALUATE_HINT}"
     if not said:
         return MissingValue(words.none, hint)
-    known = {(target_name(target), found.part) for target, found in said}
+    known = {(target, found.part) for target, found in said}
     parts = dict.fromkeys(found.part for _, found in said)
     expected: list[str] = getattr(subject.expected, words.asked)
     missing = [_name_part(*each) for each in product(expected, parts) if each not in known]
@@ -365,5 +373,5 @@ def _name_part(target: str, part: str) -> str:
 
 def _missing_targets(found: Iterable[GateValue], expected: Iterable[str]) -> list[str]:
     """Return the expected targets that have no value."""
-    known = {target_name(each.of) for each in found}
+    known = {each.of for each in found}
     return [each for each in expected if each not in known]

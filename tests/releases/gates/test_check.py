@@ -28,6 +28,7 @@ from coreeval.releases.release_manifest import ReviewState
 from coreeval.runs.manifest import Cost
 from coreeval.runs.quality import Findings, LabelNoise, Overlap, TargetFindings, read_findings
 from coreeval.tools.cutoffs import TargetFreshness
+from coreeval.tools.local_paths import shorten_name
 from tests.releases.gates.kit import COMPARABILITY, FINDINGS, QUALITY, TARGETS, found, manifest
 from tests.releases.kit import NOW, Made, make_run
 
@@ -312,6 +313,39 @@ def test_recorded_answers_are_one_target_wherever_their_file_lies() -> None:
     named = {"models": with_targets("replay:answers.jsonl"), "after_cutoff": ()}
     for gate in ("pcr", "drop", "numleak"):
         assert found(gate, PASSED[gate], **of_targets(found_of, **named)).status == "met"
+
+
+ELSEWHERE = (shorten_name("replay:/y/f.jsonl"), shorten_name("replay:/z/f.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("names", "places"),
+    [
+        (("replay:a/f.jsonl", "replay:b/f.jsonl"), ("/x/a/f.jsonl", "/x/b/f.jsonl")),
+        (("replay:~/a/f.jsonl", "replay:f.jsonl"), ("/home/me/a/f.jsonl", "/x/f.jsonl")),
+        (ELSEWHERE, ("/y/f.jsonl", "/z/f.jsonl")),
+    ],
+)
+def test_files_with_the_same_last_name_are_several_targets(
+    names: tuple[str, str], places: tuple[str, str]
+) -> None:
+    told = [ALIKE[0].model_copy(update={"target": f"replay:{place}"}) for place in places]
+    fresh = [TargetFreshness(target=name, after=60) for name in names]
+    models = with_targets(*names)
+    for known, status in ((2, "met"), (1, "not_measured")):
+        said = {"models": models, "after_cutoff": tuple(fresh[:known])}
+        for gate, limit in PASSED.items():
+            one = found(gate, limit, **of_targets(*told[:known], **said))
+            assert one.status == status
+            assert known == 2 or names[1] in one.reason
+
+
+def test_a_reference_with_the_same_last_name_hides_no_target() -> None:
+    models = with_targets("hf:base/model", "hf:tuned/model")
+    models["targets"][0]["role"] = "reference"
+    other = TargetFindings(target="a:1", pcr="comparable")
+    lacking = found("pcr", PASSED["pcr"], **of_targets(other, models=models, after_cutoff=()))
+    assert lacking.reason == "PCR was not measured for hf:tuned/model"
 
 
 def test_nobody_expects_what_a_target_cannot_have() -> None:
