@@ -29,7 +29,7 @@ _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
 _DECORATION: Final = re.compile(r"(?:(?!-\d)[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
 """Characters that may surround a bare label: quotes, Markdown, brackets, full stops, emoji. A minus
 before a number is not one of them."""
-_MINUS: Final = re.compile(r"(?<!\w)[\u2212\u2013](?=\d)")
+_MINUS: Final = re.compile(r"(?<!\w)[\u2010-\u2013\u2212\ufe63\uff0d](?=\d)")
 """A typographic minus, or a dash in its place, before a number."""
 _EMPHASIS: Final = re.compile(
     r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=[^\s*_`])([^\n]{1,120}?)\1(?![\w*_`])"
@@ -110,7 +110,7 @@ class LabelReader:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._by_key = {_label_key(name): name for name in names}
-        self._has_minus = any(re.match(r"-\d", name) for name in names)
+        self._has_minus = any(re.search(r"(?<!\w)-\d", name) for name in names)
         self._alike = _find_alike(names)
         signs = sorted(set(re.findall(r"[^\w\s-]", "".join(self._alike))))
         apart = re.escape("".join(signs))
@@ -130,8 +130,7 @@ class LabelReader:
         The answer is JSON, a bare label or a sentence that states the label.
         """
         said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
-        if self._has_minus:
-            said = _MINUS.sub("-", said)
+        said = self._normalise_minus(said)
         if exact := self.find(said):
             return exact
         objects = [value for value, _, _ in iter_objects(said)]
@@ -140,7 +139,10 @@ class LabelReader:
 
     def find(self, name: str) -> str | None:
         """Return a label in the task's spelling."""
-        return self._by_key.get(_label_key(name))
+        return self._by_key.get(_label_key(self._normalise_minus(name)))
+
+    def _normalise_minus(self, text: str) -> str:
+        return _MINUS.sub("-", text) if self._has_minus else text
 
     def _in_object(self, value: object) -> str | None:
         """Return an object's label: under a label key, or the only label among its values."""
@@ -148,7 +150,7 @@ class LabelReader:
             found = {self._in_object(one) for one in value}
             return found.pop() if len(found) == 1 else None
         if not isinstance(value, dict):
-            return self._by_key.get(_label_key(value)) if isinstance(value, str) else None
+            return self.find(value) if isinstance(value, str) else None
         for key in _KEYS:
             if key in value:
                 return self._find_constant(value[key]) or self._in_object(value[key])

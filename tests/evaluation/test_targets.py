@@ -307,6 +307,9 @@ def test_a_whole_number_may_have_decimals() -> None:
         (("-1", "0"), '{"label": -1}', "-1"),
         (("-1", "1"), "**\u22121**", "-1"),
         (("-1", "1"), "Label: \u20131", "-1"),
+        (("-1", "1"), "\u20111", "-1"),
+        (("-1", "1"), '{"label": "\\u22121"}', "-1"),
+        (("(-1)", "(1)"), "(\u22121)", "(-1)"),
     ],
 )
 def test_labels_named_like_values_of_json_are_read(

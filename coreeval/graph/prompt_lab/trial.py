@@ -30,6 +30,7 @@ from coreeval.graph.prompt_lab.lab import BUILT_IN, PromptLab, load_prompt_folde
 from coreeval.graph.prompt_lab.role_inputs import RoleInput
 from coreeval.graph.setup import check_reachable, refuse_changed_takedown
 from coreeval.models import CallRef, ModelPool, close_models, open_model_pool, record_calls
+from coreeval.models.running_steps import gather_both
 from coreeval.prompts import PromptSet
 from coreeval.schema import Composition, RoleName, Value
 from coreeval.tools.stores.call_store import open_calls
@@ -201,7 +202,7 @@ class _TrialRunner:
         asked, news = kind.ask_facts(item), evidence if kind.needs_news(task) else ()
         fact_judge = self._own_player("fact_judge", situation)
         label_judge = self._own_player("label_judge", situation)
-        facts, label = await asyncio.gather(
+        facts, label = await gather_both(
             fact_judge(asked.fields, asked.evidence), label_judge(fields, news)
         )
         return {

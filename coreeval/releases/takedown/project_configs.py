@@ -64,9 +64,10 @@ class Reach:
         return beside or config.is_relative_to(self.workspace)
 
     def has(self, config: Path, place: Path) -> bool:
-        """Return whether a config may name a place; any other has it in the same given folder."""
-        around = (each for each in self.given if place.is_relative_to(each))
-        return self.is_own(config) or any(map(config.is_relative_to, around))
+        """Return whether a config may name a place; others must be given, and so must the place."""
+        return self.is_own(config) or all(
+            any(map(each.is_relative_to, self.given)) for each in (config, place)
+        )
 
 
 @dataclass(frozen=True)

@@ -170,10 +170,22 @@ def test_a_received_config_keeps_no_file_silently(
     left = [each for each in take_down(files, *places) if each.kind == DOUBTED]
     assert bool(left) == (sheet.read_text() == ROWS)
     assert all(str(config) in each.to_do for each in left)
-    assert not left or given == [""], "a config protects only files in its own given folder"
     config.unlink()
     take_down(files, *places)
     assert sheet.read_text() != ROWS
+
+
+def test_a_benchmark_that_projects_share_is_left(files: RunFiles) -> None:
+    project = find_project(files)
+    shared = project.parent / "shared" / "bench" / "rows.csv"
+    shared.parent.mkdir(parents=True)
+    shared.write_text(ROWS)
+    for name in ("first", "second"):
+        dataset = {"format": "csv", "path": "../shared/bench"}
+        write_config(project.parent / name / "c.yaml", dataset=dataset)
+    places = [project.parent / each for each in ("first", "second", "shared")]
+    assert any(each.kind == DOUBTED for each in take_down(files, *places))
+    assert shared.read_text() == ROWS
 
 
 def test_a_received_config_has_no_other_folders_searched(files: RunFiles) -> None:
