@@ -74,6 +74,7 @@ from coreeval.runs.open import explain_unfinished
 from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
 from coreeval.runs.sources import count_sources
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.cutoffs import TargetFreshness, count_by_target
 from coreeval.tools.files import hold_lock, write_json, write_text
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import (
@@ -186,8 +187,10 @@ def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> 
         )
         table = draft / "samples" / shard_name(made_of.split)
         ratings = publish_ratings(made_of, store, read_samples(table))
+        dated = (fresh for key, fresh in store.freshness() if key not in withheld)
+        fresh = count_by_target(dated, made_of.run.cutoffs or ())
     state = review.state(required=how.require_review)
-    found = _Measurements(arms, quality, state, withheld, ratings)
+    found = _Measurements(arms, quality, fresh, state, withheld, ratings)
     manifest = _manifest(made_of, how, draft, found)
     private = {"schedule", "telemetry"}
     config = strip_paths(made_of.config.model_dump(mode="json", exclude=private), *made_of.bases)
@@ -247,6 +250,7 @@ class _Measurements:
 
     arms: dict[str, int]
     quality: Quality
+    after_cutoff: tuple[TargetFreshness, ...]
     review: ReviewState
     withheld: Mapping[str, Withheld]
     ratings: PublishedRatings | None
@@ -261,6 +265,7 @@ def _manifest(
 ) -> ReleaseManifest:
     """Return the manifest without the digests of the files."""
     run, shard = made_of.run, shard_name(made_of.split)
+    run = run.model_copy(update={"after_cutoff": found.after_cutoff})
     said = strip_paths(run.model_dump(mode="json", exclude=_LOCAL), *made_of.bases)
     shared = {key: said[key] for key in said.keys() & ReleaseManifest.model_fields.keys()}
     parent = made_of.parent

@@ -129,6 +129,9 @@ Verdicts = Sequence[VerdictValue | MissingValue] | MissingValue
 """Verdicts of a detector; a missing value among them names the targets without one."""
 
 
+_EMPTY_ARM = MissingValue("the updated arm is empty", "see why: coreeval status RUN")
+
+
 def _exact_value(value: float) -> GateValue:
     """Return a value without an interval."""
     return GateValue(Score(estimate=value, ci_low=None, ci_high=None, n=1))
@@ -169,7 +172,7 @@ def _label_acceptance(subject: GateSubject, _: Limit) -> Numbers:
 def _balance_shift(subject: GateSubject, _: Limit) -> Numbers:
     shift = subject.manifest.quality.balance_shift
     if shift is None:
-        return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
+        return _EMPTY_ARM
     return [_exact_value(shift)]
 
 
@@ -187,6 +190,8 @@ def _overlap(subject: GateSubject, _: Limit) -> Numbers:
 
 def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
     """Return, for each target, the share of texts known to use only news after its cutoff."""
+    if not subject.manifest.published:
+        return _EMPTY_ARM
     known = [
         GateValue(score_proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
@@ -211,7 +216,7 @@ def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
             "the run is not based on a release, so there was nothing to renew", hint
         )
     if not manifest.published:
-        return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
+        return _EMPTY_ARM
     return [GateValue(score_proportion(manifest.still_stale, manifest.published))]
 
 

@@ -179,6 +179,7 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("overlap", without(overlap=Overlap(size=5, share=None, grams=0, texts=0)), "arm is empty"),
     ("evidence", without(evidence=NOTHING), "no samples"),
     ("still_stale", without(acceptance=NOTHING) | {"still_stale": 0}, "arm is empty"),
+    ("after_cutoff", without(acceptance=NOTHING) | {"still_stale": 0}, "arm is empty"),
     ("after_cutoff", {"after_cutoff": ()}, "no target has a known cutoff"),
     ("after_cutoff", {"after_cutoff": (TargetFreshness(target="a", unknown=9),)}, "no target has"),
     ("cost_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
