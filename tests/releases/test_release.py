@@ -152,7 +152,7 @@ def test_places_of_the_machine_and_keys_are_not_published(
     elsewhere = Path.home() / "prices.yaml"
     made = make_run(tmp_path, run={"prices": str(elsewhere)})
     of_a_file = Findings(targets=(TargetFindings(target=f"replay:{made.folder}/answers.jsonl"),))
-    monkeypatch.setattr("coreeval.releases.create._findings", lambda _made_of: of_a_file)
+    monkeypatch.setattr("coreeval.releases.create.read_published_findings", lambda *_: of_a_file)
     release = made.release()
     assert release.manifest.findings
     assert release.manifest.findings.targets[0].target == "replay:answers.jsonl"

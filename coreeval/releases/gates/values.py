@@ -15,6 +15,7 @@ from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.limits import Limit, RankLimit
 from coreeval.releases.release_manifest import ReleaseManifest
 from coreeval.runs.quality import Findings, TargetFindings
+from coreeval.tools.formatting import format_quantity
 
 
 class ExpectedTargets:
@@ -116,6 +117,16 @@ class GateSubject:
     manifest: ReleaseManifest
     findings: Findings | None
     """Findings about targets: those of the release, or of a report made after it."""
+
+    @property
+    def left_out(self) -> MissingValue | None:
+        """Return why findings are not about this release, if they include samples that it lacks."""
+        found = _comparability(self)
+        more = found.samples - self.manifest.published if found else 0
+        if more < 1:
+            return None
+        why = f"the report includes {format_quantity(more, 'sample')} that this release leaves out"
+        return MissingValue(why, "release the run again: it is then compared without them")
 
     @property
     def expected(self) -> ExpectedTargets:
@@ -249,6 +260,8 @@ def _usd(manifest: ReleaseManifest) -> float | None:
 
 def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
     assert isinstance(limit, RankLimit), "NUMBERS is by the names of limits"
+    if subject.left_out:
+        return subject.left_out
     found = subject.findings.ranking if subject.findings else None
     if found is None:
         scored = [
@@ -287,8 +300,8 @@ def _measure_of_arms(name: str) -> Callable[[GateSubject, Limit], Numbers]:
 
     def look(subject: GateSubject, _: Limit) -> Numbers:
         found = _comparability(subject)
-        if found is None:
-            return _NOT_COMPARED
+        if found is None or subject.left_out:
+            return subject.left_out or _NOT_COMPARED
         measure = found.find(name)
         if measure is None or measure.score.estimate is None:
             why = found.absent.get(name, "no accepted sample has texts to compare")
@@ -301,8 +314,8 @@ def _measure_of_arms(name: str) -> Callable[[GateSubject, Limit], Numbers]:
 def _event_reuse(subject: GateSubject, _: Limit) -> Numbers:
     """Return the largest number of samples that use the same event."""
     found = _comparability(subject)
-    if found is None:
-        return _NOT_COMPARED
+    if found is None or subject.left_out:
+        return subject.left_out or _NOT_COMPARED
     if found.most_reused is None:
         return MissingValue("no accepted sample cites any news", "see why: coreeval status RUN")
     return [_exact_value(found.most_reused)]
@@ -359,8 +372,8 @@ def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
 
 def _read_arms_verdict(subject: GateSubject) -> Verdicts:
     found = _comparability(subject)
-    if found is None:
-        return _NOT_COMPARED
+    if found is None or subject.left_out:
+        return subject.left_out or _NOT_COMPARED
     return [VerdictValue(found.verdict, "the updated arm", " ".join(found.sentences))]
 
 

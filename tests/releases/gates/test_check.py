@@ -261,6 +261,24 @@ LACKING: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("length_ratio", {"max": 2}),
+        ("event_reuse", {"max": 9}),
+        ("rank_correlation", {"min": -1}),
+        ("comparability", {"forbid": ["comparable"]}),
+    ],
+)
+def test_a_report_with_samples_that_a_release_leaves_out_is_not_about_it(
+    gate: str, said: dict[str, Any]
+) -> None:
+    assert found(gate, said).status == "met"
+    of = found(gate, said, **without(acceptance=score_proportion(58, 100)))
+    assert of.status == "not_measured"
+    assert of.reason == "the report includes 2 samples that this release leaves out"
+
+
 @pytest.mark.parametrize("gate", PASSED)
 def test_a_gate_is_met_where_every_target_has_a_value(gate: str) -> None:
     assert found(gate, PASSED[gate], **of_targets(*ALIKE)).status == "met"
