@@ -76,7 +76,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
 @pytest.fixture(autouse=True)
 def no_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have runs find no embeddings on this machine, which take seconds for each report."""
-    monkeypatch.setattr("coreeval.graph.comparability.EMBEDDER", "none")
+    monkeypatch.setattr("coreeval.runs.comparison.EMBEDDER", "none")
 
 
 @pytest.fixture(scope="session", autouse=True)

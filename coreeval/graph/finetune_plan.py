@@ -37,11 +37,11 @@ from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context
 from coreeval.graph.run import open_run, open_workspace
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import Setup
-from coreeval.graph.train_split import draw_lowest
 from coreeval.models.loaded_network import choose_device, choose_precision, free_device_memory
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.runs.manifest import Manifest
 from coreeval.schema import Arm, Sample
+from coreeval.tools.draws import draw_lowest
 from coreeval.tools.formatting import format_quantity
 from coreeval.tools.workspace import RunFiles
 

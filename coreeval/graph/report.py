@@ -12,20 +12,25 @@ from coreeval.evaluation.detectors.documents import read_documents
 from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
-from coreeval.graph.comparability import compare_with_originals, cut_hidden_fields
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_detectors import score_answers
 from coreeval.graph.run_origin import open_followed_release
-from coreeval.graph.train_split import draw_lowest
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
+from coreeval.runs.comparison import (
+    ComparedRun,
+    compare_arms,
+    compare_with_originals,
+    cut_hidden_fields,
+    list_label_names,
+)
 from coreeval.runs.quality import Quality, measure_quality
 from coreeval.schema import Arm
+from coreeval.tools.draws import draw_lowest
 from coreeval.tools.stores.run_overview import Overview, merge_call_sums
 from coreeval.tools.stores.run_tables import SampleResult
 
 if TYPE_CHECKING:
     from coreeval.evaluation.agreement import MemoryEvidence
-    from coreeval.evaluation.scores import ArmTable
 
 
 _ArmFields = Callable[[SampleResult], Mapping[str, str] | None]
@@ -36,32 +41,6 @@ _FIRST_PASS: Final[Mapping[Arm, _ArmFields]] = {
 }
 _SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
 """The text that a pass of the run writes for a sample, by arm."""
-
-
-def compare_arms(run: RunContext) -> "ArmTable":
-    """Score the stored answers and compare arms on their common samples."""
-    from coreeval.evaluation import arms  # needs numpy, only at the end of a run
-    from coreeval.evaluation.clusters import find_clusters
-    from coreeval.evaluation.scores import ARMS
-
-    gold: dict[str, str] = {}
-    unrecoverable: set[str] = set()
-    for sample_id, label, outcome in run.store.labels():
-        gold[sample_id] = label
-        if outcome == "label_unrecoverable":
-            unrecoverable.add(sample_id)
-    return arms.compare_arms(
-        (
-            (target.model, run.store.answers(target.model, ARMS))
-            for target in run.config.models.targets
-        ),
-        gold=gold,
-        labels=run.list_label_names(),
-        unrecoverable=unrecoverable,
-        clusters=find_clusters(run.store.clusters(), run.task.shown_fields),
-        kind=run.task.kind,
-        seed=run.config.run.seed,
-    )
 
 
 def gather_memory_evidence(
@@ -82,7 +61,7 @@ def gather_memory_evidence(
         code_answers(
             ((target, run.store.answers(target, ARMS)) for target in targets),
             gold={sample_id: label for sample_id, label, _ in run.store.labels()},
-            labels=run.list_label_names(),
+            labels=list_label_names(run.store, run.task),
             clusters=clusters,
             graded=scoring_of(run.task).grade is not None,
         ),
@@ -120,8 +99,14 @@ def gather_findings(run: RunContext) -> ReportInput:
     """Return the run's findings so far."""
     store, manifest = run.store, run.current_manifest()
     quality = measure_quality(store, run.task, withheld=(), followed=_read_parent_quality(run))
-    alike = compare_with_originals(run)
-    arms, parts = compare_arms(run), score_answers(run)
+    compared = ComparedRun(
+        store=store,
+        task=run.task,
+        targets={each.model: each.role for each in run.config.models.targets},
+        seed=run.config.run.seed,
+    )
+    alike, arms = compare_with_originals(compared), compare_arms(compared)
+    parts = score_answers(run)
     documents = read_documents(run.files)
     return ReportInput(
         manifest=manifest.model_dump(mode="json"),

@@ -22,7 +22,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.batch_dispatch import Batching
 from coreeval.runs.manifest import ControlPass, Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, RoleName, Sample, Task
-from coreeval.tasks import ALL_TARGETS, adapt_task, kind_of, load_task
+from coreeval.tasks import ALL_TARGETS, adapt_task, load_task
 from coreeval.tools.catalogs import Prices
 from coreeval.tools.clock import Clock
 from coreeval.tools.cutoffs import TargetFreshness, count_by_target
@@ -176,11 +176,6 @@ class RunContext:
         return _load_target_task(
             self.setup.task_file, find_target(sample.id) or "", self.config.dataset.language
         )
-
-    def list_label_names(self) -> list[str]:
-        """Return the names of the labels that the run's samples can have."""
-        texts = (fields for _, _, fields in self.store.clusters())
-        return kind_of(self.task).used_labels(self.task, texts)
 
     @property
     def graph_version(self) -> str:

@@ -3,30 +3,14 @@
 A draw is always the same, and a smaller one is part of a larger one.
 """
 
-import hashlib
-import heapq
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 from coreeval.config import Config
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.embedded_targets import is_held_out
 from coreeval.graph.setup import Setup
 from coreeval.schema import Sample
-
-T = TypeVar("T")
-
-
-def draw_lowest(rows: Iterable[T], most: int, *, id_of: Callable[[T], str], seed: int) -> list[T]:
-    """Draw the rows with the lowest hashes of seed and id from a stream.
-
-    A small draw is therefore the start of a larger one, and does not depend on the rows' order.
-    """
-
-    def place(row: T) -> bytes:
-        return hashlib.sha256(f"{seed}\0{id_of(row)}".encode()).digest()
-
-    return heapq.nsmallest(most, rows, key=place)
+from coreeval.tools.draws import draw_lowest
 
 
 def max_train_items(config: Config, limit: int | None) -> int:

@@ -19,9 +19,9 @@ from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
 from coreeval.evaluation.annotation.rating_scores import score_part
 from coreeval.evaluation.annotation.rating_study import RatedArm
 from coreeval.evaluation.annotation.ratings import Annotation
-from coreeval.evaluation.report.report_file import read_report
 from coreeval.releases.comparable import release_comparable
 from coreeval.releases.diff import compare_digests, count_changes, format_changelog
+from coreeval.releases.findings import read_published_findings
 from coreeval.releases.folders import VERSION_NAME, create_release_folder, refuse_existing_version
 from coreeval.releases.gates.check import require_gates
 from coreeval.releases.gates.limits import Gates
@@ -71,9 +71,10 @@ from coreeval.runs.arms import shard_name, write_arms
 from coreeval.runs.copying import refuse_unfinished_takedown
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.runs.open import explain_unfinished
-from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
+from coreeval.runs.quality import Findings, Quality, measure_quality
 from coreeval.runs.sources import count_sources
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.cutoffs import TargetFreshness, count_by_target
 from coreeval.tools.files import hold_lock, write_json, write_text
 from coreeval.tools.local_paths import strip_paths
 from coreeval.tools.stores.run_store import RunStore
@@ -187,8 +188,11 @@ def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> 
         )
         table = draft / "samples" / shard_name(made_of.split)
         ratings = publish_ratings(made_of, store, read_samples(table))
+        dated = (fresh for key, fresh in store.freshness() if key not in withheld)
+        fresh = count_by_target(dated, made_of.run.cutoffs or ())
+        findings = read_published_findings(made_of, store, withheld)
     state = review.state(required=how.require_review)
-    found = _Measurements(arms, quality, state, withheld, ratings)
+    found = _Measurements(arms, quality, fresh, findings, state, withheld, ratings)
     manifest = _manifest(made_of, how, draft, found)
     private = {"schedule", "telemetry"}
     config = strip_paths(made_of.config.model_dump(mode="json", exclude=private), *made_of.bases)
@@ -249,6 +253,8 @@ class _Measurements:
 
     arms: dict[str, int]
     quality: Quality
+    after_cutoff: tuple[TargetFreshness, ...]
+    findings: Findings | None
     review: ReviewState
     withheld: Mapping[str, Withheld]
     ratings: PublishedRatings | None
@@ -263,10 +269,11 @@ def _manifest(
 ) -> ReleaseManifest:
     """Return the manifest without the digests of the files."""
     run, shard = made_of.run, shard_name(made_of.split)
+    run = run.model_copy(update={"after_cutoff": found.after_cutoff})
     said = strip_paths(run.model_dump(mode="json", exclude=_LOCAL), *made_of.bases)
     shared = {key: said[key] for key in said.keys() & ReleaseManifest.model_fields.keys()}
     parent = made_of.parent
-    findings = _findings(made_of)
+    findings = found.findings
     own = {
         "version": how.version,
         "created_at": how.moment.isoformat(timespec="seconds"),
@@ -309,16 +316,6 @@ def _still_stale(made_of: ReleaseSources, samples: Iterator[SampleRow]) -> int |
     before = parent.manifest.cutoffs if parent and same else made_of.run.cutoffs
     horizon = find_horizon(made_of.run, before)
     return None if horizon is None else sum(1 for _ in iter_stale_samples(samples, horizon))
-
-
-def _findings(made_of: ReleaseSources) -> Findings | None:
-    """Return the findings about targets in the run's report; None if there is no report.
-
-    Raises:
-        RunCorrupt: the report is damaged.
-    """
-    report = read_report(made_of.files)
-    return read_findings(report, where=made_of.files.report_json) if report else None
 
 
 def _digests(draft: Path) -> dict[str, FileDigest]:

@@ -342,3 +342,14 @@ def test_a_stage_is_named_before_its_first_sample_has_ended(lab: Lab) -> None:
     refresh(lab.config, limit=2, run_dir=lab.files.root, around=RunHooks(watch=told.append))
     first = next(one for one in told if one.stage == "extract")
     assert (first.done, first.total) == (0, 2)
+
+
+def test_the_report_and_the_card_of_a_run_compare_the_arms(undisturbed: Undisturbed) -> None:
+    files = undisturbed.lab.files
+    found = json.loads(files.report_json.read_text())["comparability"]
+    accepted = [each for each in undisturbed.results.values() if each.outcome == "accepted"]
+    assert found["samples"] == found["compared"] == len(accepted)
+    assert found["verdict"] in {"not_comparable", "cannot_tell"}
+    card = (files.dataset / "README.md").read_text()
+    assert card.index("Is the updated arm comparable with the original?") < card.index("## Labels")
+    assert card.count("# How it was made") == 1

@@ -12,8 +12,9 @@ from coreeval.config import load_config
 from coreeval.evaluation.embedded_targets import split_train
 from coreeval.graph.bundled import MEMORY, demo_data
 from coreeval.graph.setup import Setup, set_up
-from coreeval.graph.train_split import draw_lowest, draw_train, iter_train_rows, max_train_items
+from coreeval.graph.train_split import draw_train, iter_train_rows, max_train_items
 from coreeval.tools.clock import utc_now
+from coreeval.tools.draws import draw_lowest
 from tests.graph.kit import config_of
 
 IDS = st.lists(st.text(max_size=4), max_size=40, unique=True)

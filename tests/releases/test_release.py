@@ -39,9 +39,10 @@ from coreeval.releases.sample_tables import load_originals
 from coreeval.releases.verify import verify
 from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.runs.quality import Findings, TargetFindings
-from coreeval.schema import Evidence, Outcome, ReplacedFact, Triple
+from coreeval.schema import Evidence, Freshness, Outcome, ReplacedFact, Triple
 from coreeval.tools import files
 from coreeval.tools.clock import utc_now
+from coreeval.tools.cutoffs import TargetDates, TargetFreshness
 from coreeval.tools.files import read_parquet
 from coreeval.tools.stores.run_events import NewsSearch
 from coreeval.tools.stores.run_store import RunStore
@@ -151,7 +152,7 @@ def test_places_of_the_machine_and_keys_are_not_published(
     elsewhere = Path.home() / "prices.yaml"
     made = make_run(tmp_path, run={"prices": str(elsewhere)})
     of_a_file = Findings(targets=(TargetFindings(target=f"replay:{made.folder}/answers.jsonl"),))
-    monkeypatch.setattr("coreeval.releases.create._findings", lambda _made_of: of_a_file)
+    monkeypatch.setattr("coreeval.releases.create.read_published_findings", lambda *_: of_a_file)
     release = made.release()
     assert release.manifest.findings
     assert release.manifest.findings.targets[0].target == "replay:answers.jsonl"
@@ -417,6 +418,22 @@ def test_what_a_person_rejected_is_in_neither_new_arm(made: Made) -> None:
     assert ID.format(1) not in {fact.id for fact in release.facts()}
     assert ID.format(2) in {row.id for row in release.arm("updated")}
     assert release.manifest.review.rejected == 1
+
+
+def test_after_cutoff_counts_only_the_samples_of_the_release(made: Made) -> None:
+    target = "openai:one"
+    for number, after in ((0, True), (1, False), (2, True)):
+        fresh = Freshness(earliest=NOW, precision="exact", after_cutoff={target: after})
+        asyncio.run(rewrite(made, number, freshness=fresh))
+    run = read_manifest(made.files.manifest)
+    counts = (TargetFreshness(target=target, after=2, before=1),)
+    dated = {"cutoffs": (TargetDates(target=target),), "after_cutoff": counts}
+    write_manifest(made.files.manifest, run.model_copy(update=dated))
+    assert made.release("1").manifest.after_cutoff == counts
+    decide(made, {"Ada Roe opened it": "rejected"})
+    release = made.release("2")
+    assert release.manifest.after_cutoff == (TargetFreshness(target=target, after=1, before=1),)
+    assert f"| {target} | 1 of 2 |" in (release.path / "README.md").read_text()
 
 
 def test_a_release_that_requires_review_waits_for_it(made: Made) -> None:

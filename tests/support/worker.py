@@ -28,9 +28,10 @@ from typing import Any
 from unittest import mock
 
 from coreeval import cli
-from coreeval.graph import comparability, phases, recorder
+from coreeval.graph import phases, recorder
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
+from coreeval.runs import comparison
 
 ROOT = Path(__file__).parents[2]
 _PREFIX = "COREEVAL_"
@@ -107,7 +108,7 @@ def _work(
     for name in [name for name in os.environ if name.startswith(_PREFIX)]:
         del os.environ[name]  # the server has the environment of the test that started it
     os.environ.update(environment)
-    mock.patch.object(comparability, "EMBEDDER", "none").start()  # as in the tests' own process
+    mock.patch.object(comparison, "EMBEDDER", "none").start()  # as in the tests' own process
     with out.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())

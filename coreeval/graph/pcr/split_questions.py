@@ -13,8 +13,8 @@ from coreeval.graph.target_questions import (
     put_to_targets,
     replace_fields,
 )
-from coreeval.graph.train_split import draw_lowest
 from coreeval.runs.arms import original_fields, semantic_fields
+from coreeval.tools.draws import draw_lowest
 from coreeval.tools.stores.run_tables import SampleResult
 
 MOST_TEST_SAMPLES = 5000

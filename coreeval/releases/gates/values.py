@@ -15,6 +15,7 @@ from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.limits import Limit, RankLimit
 from coreeval.releases.release_manifest import ReleaseManifest
 from coreeval.runs.quality import Findings, TargetFindings
+from coreeval.tools.formatting import format_quantity
 from coreeval.tools.local_paths import shorten_name
 
 
@@ -121,6 +122,16 @@ class GateSubject:
     """Findings about targets: those of the release, or of a report made after it."""
 
     @property
+    def left_out(self) -> MissingValue | None:
+        """Return why findings are not about this release, if they include samples that it lacks."""
+        found = _comparability(self)
+        more = found.samples - self.manifest.published if found else 0
+        if more < 1:
+            return None
+        why = f"the report includes {format_quantity(more, 'sample')} that this release leaves out"
+        return MissingValue(why, "release the run again: it is then compared without them")
+
+    @property
     def expected(self) -> ExpectedTargets:
         """Return the targets that must have a value."""
         return ExpectedTargets(self.manifest, self.targets)
@@ -139,6 +150,9 @@ Numbers = Sequence[GateValue | MissingValue] | MissingValue
 """Values of a number gate; a missing value among them names the targets without one."""
 Verdicts = Sequence[VerdictValue | MissingValue] | MissingValue
 """Verdicts of a detector; a missing value among them names the targets without one."""
+
+
+_EMPTY_ARM = MissingValue("the updated arm is empty", "see why: coreeval status RUN")
 
 
 def _exact_value(value: float) -> GateValue:
@@ -181,7 +195,7 @@ def _label_acceptance(subject: GateSubject, _: Limit) -> Numbers:
 def _balance_shift(subject: GateSubject, _: Limit) -> Numbers:
     shift = subject.manifest.quality.balance_shift
     if shift is None:
-        return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
+        return _EMPTY_ARM
     return [_exact_value(shift)]
 
 
@@ -199,6 +213,8 @@ def _overlap(subject: GateSubject, _: Limit) -> Numbers:
 
 def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
     """Return, for each target, the share of texts known to use only news after its cutoff."""
+    if not subject.manifest.published:
+        return _EMPTY_ARM
     known = [
         GateValue(score_proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
@@ -223,7 +239,7 @@ def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
             "the run is not based on a release, so there was nothing to renew", hint
         )
     if not manifest.published:
-        return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
+        return _EMPTY_ARM
     return [GateValue(score_proportion(manifest.still_stale, manifest.published))]
 
 
@@ -256,6 +272,8 @@ def _usd(manifest: ReleaseManifest) -> float | None:
 
 def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
     assert isinstance(limit, RankLimit), "NUMBERS is by the names of limits"
+    if subject.left_out:
+        return subject.left_out
     found = subject.findings.ranking if subject.findings else None
     if found is None:
         scored = [
@@ -294,8 +312,8 @@ def _measure_of_arms(name: str) -> Callable[[GateSubject, Limit], Numbers]:
 
     def look(subject: GateSubject, _: Limit) -> Numbers:
         found = _comparability(subject)
-        if found is None:
-            return _NOT_COMPARED
+        if found is None or subject.left_out:
+            return subject.left_out or _NOT_COMPARED
         measure = found.find(name)
         if measure is None or measure.score.estimate is None:
             why = found.absent.get(name, "no accepted sample has texts to compare")
@@ -308,8 +326,8 @@ def _measure_of_arms(name: str) -> Callable[[GateSubject, Limit], Numbers]:
 def _event_reuse(subject: GateSubject, _: Limit) -> Numbers:
     """Return the largest number of samples that use the same event."""
     found = _comparability(subject)
-    if found is None:
-        return _NOT_COMPARED
+    if found is None or subject.left_out:
+        return subject.left_out or _NOT_COMPARED
     if found.most_reused is None:
         return MissingValue("no accepted sample cites any news", "see why: coreeval status RUN")
     return [_exact_value(found.most_reused)]
@@ -362,8 +380,8 @@ def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
 
 def _read_arms_verdict(subject: GateSubject) -> Verdicts:
     found = _comparability(subject)
-    if found is None:
-        return _NOT_COMPARED
+    if found is None or subject.left_out:
+        return subject.left_out or _NOT_COMPARED
     return [VerdictValue(found.verdict, "the updated arm", " ".join(found.sentences))]
 
 

@@ -180,6 +180,7 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("overlap", without(overlap=Overlap(size=5, share=None, grams=0, texts=0)), "arm is empty"),
     ("evidence", without(evidence=NOTHING), "no samples"),
     ("still_stale", without(acceptance=NOTHING) | {"still_stale": 0}, "arm is empty"),
+    ("after_cutoff", without(acceptance=NOTHING) | {"still_stale": 0}, "arm is empty"),
     ("after_cutoff", {"after_cutoff": ()}, "no target has a known cutoff"),
     ("after_cutoff", {"after_cutoff": (TargetFreshness(target="a", unknown=9),)}, "no target has"),
     ("cost_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
@@ -259,6 +260,24 @@ LACKING: list[tuple[str, dict[str, Any], str]] = [
         "PCR was not measured for openai:c; openai:d",
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("length_ratio", {"max": 2}),
+        ("event_reuse", {"max": 9}),
+        ("rank_correlation", {"min": -1}),
+        ("comparability", {"forbid": ["comparable"]}),
+    ],
+)
+def test_a_report_with_samples_that_a_release_leaves_out_is_not_about_it(
+    gate: str, said: dict[str, Any]
+) -> None:
+    assert found(gate, said).status == "met"
+    of = found(gate, said, **without(acceptance=score_proportion(58, 100)))
+    assert of.status == "not_measured"
+    assert of.reason == "the report includes 2 samples that this release leaves out"
 
 
 @pytest.mark.parametrize("gate", PASSED)

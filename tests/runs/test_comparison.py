@@ -1,28 +1,25 @@
-"""What both arms are compared by is gathered from a run, and reaches its report and its card."""
+"""What both arms are compared by is gathered from a run."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from coreeval.config import load_config
-from coreeval.graph.comparability import (
+from coreeval.runs.comparison import (
+    ComparedRun,
     compare_with_originals,
     deepest,
     evidence_depth,
     list_references,
 )
-from coreeval.graph.run_context import RunContext
 from coreeval.schema import Evidence, Result
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore
 from tests.evaluation.report.kit import TARGET, says
-from tests.graph.kit import Undisturbed
 from tests.releases.kit import NOW, make_run
 from tests.support.results import replace_result
 
@@ -30,7 +27,7 @@ REFERENCE = {"model": TARGET, "role": "reference"}
 
 
 @contextmanager
-def job_of(folder: Path, targets: list[Any], *, asked: bool = True) -> Iterator[RunContext]:
+def job_of(folder: Path, targets: list[Any], *, asked: bool = True) -> Iterator[ComparedRun]:
     """Open a run of six samples, three accepted, whose target got each original right."""
     made = make_run(folder, models={"default": "offline", "targets": targets})
     with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
@@ -42,9 +39,8 @@ def job_of(folder: Path, targets: list[Any], *, asked: bool = True) -> Iterator[
                 for arm in ("original", "updated")
             )
         config, task = load_config(made.files.config), load_task("emotion")
-        names = [label.name for label in task.labels]
-        job = SimpleNamespace(store=store, task=task, config=config, list_label_names=lambda: names)
-        yield cast(RunContext, job)
+        roles = {each.model: each.role for each in config.models.targets}
+        yield ComparedRun(store=store, task=task, targets=roles, seed=config.run.seed)
 
 
 def test_texts_evidence_and_answers_of_the_accepted_samples(tmp_path: Path) -> None:
@@ -93,7 +89,7 @@ def test_who_tells_how_hard_a_text_is(
     tmp_path: Path, targets: list[Any], references: list[str]
 ) -> None:
     with job_of(tmp_path, targets, asked=False) as job:
-        assert list_references(job) == references
+        assert list_references(job.targets) == references
 
 
 def test_evidence_that_does_not_say_how_much_was_read_has_its_headline() -> None:
@@ -110,14 +106,3 @@ def test_evidence_that_does_not_say_how_much_was_read_has_its_headline() -> None
     assert evidence_depth(plain.model_copy(update={"depth": "article"})) == "article"
     assert deepest(["headline", "article", "description"]) == "article"
     assert deepest([]) == "headline"
-
-
-def test_the_report_and_the_card_of_a_run_say_it(undisturbed: Undisturbed) -> None:
-    files = undisturbed.lab.files
-    found = json.loads(files.report_json.read_text())["comparability"]
-    accepted = [each for each in undisturbed.results.values() if each.outcome == "accepted"]
-    assert found["samples"] == found["compared"] == len(accepted)
-    assert found["verdict"] in {"not_comparable", "cannot_tell"}
-    card = (files.dataset / "README.md").read_text()
-    assert card.index("Is the updated arm comparable with the original?") < card.index("## Labels")
-    assert card.count("# How it was made") == 1
