@@ -30,10 +30,11 @@ from coreeval.evaluation.scores import ARMS
 from coreeval.graph import run_nodes, threads
 from coreeval.graph.bundled import WINDOW, demo_data
 from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context
-from coreeval.graph.report import compare_arms
+from coreeval.graph.report import open_compared_run
 from coreeval.graph.run import build_manifest, describe_source, refresh, resume
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import set_up
+from coreeval.runs.comparison import compare_arms
 from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.schema import AnswerKind, Prediction
 from coreeval.tools.clock import utc_now
@@ -202,7 +203,7 @@ def compare_only(folder: Path, samples: int) -> Figures:
 
     def work() -> None:
         job = opened(folder)
-        compare_arms(job)
+        compare_arms(open_compared_run(job))
         job.store.close()
 
     return measured(work)

@@ -95,16 +95,21 @@ def _collect_arm_texts(run: RunContext) -> "dict[Arm, dict[str, str]]":
     return texts
 
 
-def gather_findings(run: RunContext) -> ReportInput:
-    """Return the run's findings so far."""
-    store, manifest = run.store, run.current_manifest()
-    quality = measure_quality(store, run.task, withheld=(), followed=_read_parent_quality(run))
-    compared = ComparedRun(
-        store=store,
+def open_compared_run(run: RunContext) -> ComparedRun:
+    """Return what the comparison of a run's arms needs."""
+    return ComparedRun(
+        store=run.store,
         task=run.task,
         targets={each.model: each.role for each in run.config.models.targets},
         seed=run.config.run.seed,
     )
+
+
+def gather_findings(run: RunContext) -> ReportInput:
+    """Return the run's findings so far."""
+    store, manifest = run.store, run.current_manifest()
+    quality = measure_quality(store, run.task, withheld=(), followed=_read_parent_quality(run))
+    compared = open_compared_run(run)
     alike, arms = compare_with_originals(compared), compare_arms(compared)
     parts = score_answers(run)
     documents = read_documents(run.files)
