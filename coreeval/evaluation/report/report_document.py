@@ -142,13 +142,23 @@ def _dates(of: Json) -> Iterator[str]:
 
 
 def _answers(of: Json) -> Iterator[str]:
-    for target in of["arms"]["targets"]:
-        kinds = [arm["answers"] for arm in target["all_samples"]["arms"]]
-        refused, asked = sum(each["refused"] for each in kinds), sum(sum(e.values()) for e in kinds)
-        if refused:
+    embedded = {each["target"] for each in of["targets"] if each["embedded"]}
+    kinds = {
+        target["target"]: [arm["answers"] for arm in target["all_samples"]["arms"]]
+        for target in of["arms"]["targets"]
+    }
+    asked = {name: sum(sum(each.values()) for each in found) for name, found in kinds.items()}
+    most = max((count for name, count in asked.items() if name not in embedded), default=0)
+    for name, found in kinds.items():
+        if name not in embedded and asked[name] < most:
             yield (
-                f"{target['target']} refused {refused} of {asked} questions on the arms. "
-                "Scores exclude refusals, so a target that refuses hard questions scores higher."
+                f"{name} was asked {asked[name]} of {most} questions on the arms, so its scores "
+                "are incomplete. Ask the rest with `coreeval evaluate`."
+            )
+        if refused := sum(each["refused"] for each in found):
+            yield (
+                f"{name} refused {refused} of {asked[name]} questions on the arms. Scores exclude "
+                "refusals, so a target that refuses hard questions scores higher."
             )
 
 

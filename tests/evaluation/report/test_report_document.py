@@ -174,3 +174,13 @@ def test_refusals_are_counted_over_the_arms(plain: dict[str, Any]) -> None:
     target = {"target": TARGET, "all_samples": {"arms": [arm, arm]}}
     found = limits(plain, arms={"targets": [target]})
     assert f"{TARGET} refused 4 of 20 questions" in found
+
+
+def test_a_target_with_fewer_answers_than_others_is_named(tmp_path: Path) -> None:
+    said = [says(number, "original", "anger") for number in (1, 2)]
+    other = said[0].model_copy(update={"target": "openai:other"})
+    models = MODELS | {"targets": [TARGET, "openai:other"]}
+    document = report_document(found_in(tmp_path, said=[*said, other], models=models))
+    told = "\n".join(document["limits"])
+    assert "openai:other was asked 1 of 2 questions on the arms" in told
+    assert f"{TARGET} was asked" not in told
