@@ -129,8 +129,7 @@ class LabelReader:
 
         The answer is JSON, a bare label or a sentence that states the label.
         """
-        said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
-        said = self._normalise_minus(said)
+        said = self._normalise_minus(extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:])
         if exact := self.find(said):
             return exact
         objects = [value for value, _, _ in iter_objects(said)]

@@ -77,7 +77,6 @@ from coreeval.tools.files import hold_lock, write_text
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.terminal import brief
 from coreeval.tools.workspace import (
-    WORKSPACE_NAME,
     RunFiles,
     Workspace,
     command,
@@ -346,8 +345,7 @@ def describe_source(
     """
     if source == IN_MEMORY:
         digest = hashlib.sha256(config.model_dump_json().encode()).hexdigest()
-        beside = workspace is not None and workspace.root.name == WORKSPACE_NAME
-        project = str(workspace.root.parent) if workspace and beside else ""
+        project = str((workspace and workspace.project) or "")
         return ConfigSource(path="", sha256=digest, overrides=tuple(overrides), project=project)
     return ConfigSource(path=str(source), sha256=hash_file(source), overrides=tuple(overrides))
 

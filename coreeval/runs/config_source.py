@@ -60,7 +60,6 @@ class ConfigSource(Value):
     from before this was recorded."""
     moved: tuple[LocalPath, LocalPath] | None = Field(default=None, exclude=True)
     """The folder of the run's paths at the start, and its present one; None if it is the same."""
-
     is_of_other: bool = Field(default=False, exclude=True)
     """Whether the file describes another benchmark by now, and no file beside it describes this
     one."""

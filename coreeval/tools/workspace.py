@@ -59,14 +59,19 @@ class Workspace:
         """The call store."""
         return self.root / "calls.db"
 
+    @property
+    def project(self) -> Path | None:
+        """Return the folder that has the workspace; None for one of another name."""
+        return self.root.parent if self.root.name == WORKSPACE_NAME else None
+
     def record_path(self, path: str) -> str:
         """Return a path to store in the workspace: relative to the project if it is inside.
 
         In a copied or renamed project, `find_path` then returns the path in the present folder.
         """
-        if not path or self.root.name != WORKSPACE_NAME:
+        if not path or self.project is None:
             return path
-        project, place = self.root.parent.resolve(), Path(path).parent.resolve() / Path(path).name
+        project, place = self.project.resolve(), Path(path).parent.resolve() / Path(path).name
         return str(place.relative_to(project)) if place.is_relative_to(project) else path
 
     def find_path(self, recorded: str) -> str:

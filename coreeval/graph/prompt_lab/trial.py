@@ -111,7 +111,6 @@ async def run_trials(
     trusted = load_trusted_endpoints(lab.workspace)
     exchange = open_model_pool(lab.setup.config, store, trusted=trusted)
     table = _TrialRunner(lab=lab, exchange=exchange, judge=judge)
-
     spent: BudgetSpent | None = None
 
     async def one(variant: PromptVariant, situation: RoleInput) -> PromptTrial:
